@@ -1,0 +1,192 @@
+//! What the tests of both wires share: responses to read, and random conversations to write.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::Vendor;
+use super::endpoint::Decoder;
+use super::failure::Service;
+use super::sse;
+use crate::{
+    Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Item, ModelError, Origin,
+    Reasoning, Request, SystemMessage, ToolCall, ToolResult, UserMessage, rules,
+};
+
+/// Reads a whole event stream.
+pub(crate) fn read(
+    mut decoder: impl Decoder,
+    stream: &str,
+) -> (Vec<Delta>, Result<AssistantMessage, ModelError>) {
+    let service = Service {
+        vendor: Vendor::OpenAi,
+        address: "host".to_owned(),
+        url: "http://host/".to_owned(),
+        model: "m".to_owned(),
+        secrets: Vec::new(),
+        key_variable: "OPENAI_API_KEY",
+    };
+    let mut deltas = Vec::new();
+    let mut events = sse::Decoder::default();
+    let read = events.push(stream.as_bytes(), &mut |event| {
+        decoder.event(event, &service, &mut |delta| deltas.push(delta))
+    });
+    let result = read.and_then(|()| decoder.finish());
+    (deltas, result)
+}
+
+/// A stream of unnamed events.
+pub(crate) fn stream(data: &[&str]) -> String {
+    let events: Vec<String> = data
+        .iter()
+        .map(|data| format!("data: {data}\n\n"))
+        .collect();
+    events.concat()
+}
+
+/// A request about a conversation and nothing else.
+pub(crate) fn request(conversation: &Conversation) -> Request<'_> {
+    Request {
+        system: "",
+        tools: &[],
+        conversation,
+        max_output_tokens: None,
+        reasoning_tokens: None,
+    }
+}
+
+pub(crate) fn user(text: &str) -> Item {
+    Item::User(UserMessage::text(text))
+}
+
+pub(crate) fn system(origin: Origin, text: &str) -> Item {
+    Item::System(SystemMessage {
+        origin,
+        text: text.to_owned(),
+        data: None,
+    })
+}
+
+pub(crate) fn assistant(content: Vec<AssistantBlock>) -> Item {
+    Item::Assistant(AssistantMessage {
+        content,
+        ..AssistantMessage::default()
+    })
+}
+
+pub(crate) fn text(text: &str) -> AssistantBlock {
+    AssistantBlock::Text(text.to_owned())
+}
+
+pub(crate) fn reasoning(text: &str, signature: Option<&str>) -> AssistantBlock {
+    AssistantBlock::Reasoning(Reasoning {
+        text: text.to_owned(),
+        signature: signature.map(str::to_owned),
+        redacted: None,
+    })
+}
+
+pub(crate) fn call(id: &str, arguments: &str) -> AssistantBlock {
+    AssistantBlock::ToolCall(ToolCall {
+        id: id.to_owned(),
+        name: "TaskCreate".to_owned(),
+        arguments: Arguments::new(arguments),
+    })
+}
+
+pub(crate) fn result(id: &str, text: &str) -> Item {
+    Item::ToolResult(ToolResult {
+        is_error: false,
+        ..ToolResult::error(id, text)
+    })
+}
+
+pub(crate) fn failure(id: &str, text: &str) -> Item {
+    Item::ToolResult(ToolResult::error(id, text))
+}
+
+pub(crate) fn conversation(items: Vec<Item>) -> Conversation {
+    Conversation::new(items.into_iter().map(Arc::new).collect())
+}
+
+/// Random items that keep the rules, but for the end.
+pub(crate) fn items() -> impl Strategy<Value = Vec<Arc<Item>>> {
+    let text = prop_oneof![
+        Just(String::new()),
+        Just(" \n".to_owned()),
+        "[a-z\"\\\\é😀\n]{1,9}"
+    ];
+    let signature = prop_oneof![Just(None), Just(Some("sig".to_owned()))];
+    let call = (
+        prop_oneof![Just("{\"a\":1}"), Just(""), Just("{\"a\":"), Just("{\n}")],
+        text.clone(),
+        any::<bool>(),
+    );
+    let step = prop_oneof![
+        3 => text.clone().prop_map(|text| vec![user(&text)]),
+        3 => text.clone().prop_map(|text| vec![system(Origin::Reminder, &text)]),
+        4 => (text.clone(), text, signature, proptest::collection::vec(call, 0..3)).prop_map(
+            |(said, thought, signature, calls)| {
+                let mut blocks = vec![
+                    reasoning(&thought, signature.as_deref()),
+                    AssistantBlock::Text(said),
+                ];
+                let mut results = Vec::new();
+                for (arguments, text, is_error) in calls {
+                    blocks.push(self::call("", arguments));
+                    results.push(if is_error { failure("", &text) } else { result("", &text) });
+                }
+                let mut items = vec![assistant(blocks)];
+                items.extend(results);
+                items
+            }
+        ),
+    ];
+    proptest::collection::vec(step, 1..12).prop_map(|steps| {
+        let mut items = vec![user("begin")];
+        items.extend(steps.into_iter().flatten());
+        number_calls(&mut items);
+        items.into_iter().map(Arc::new).collect()
+    })
+}
+
+/// Gives each call and its result an id.
+fn number_calls(items: &mut [Item]) {
+    let mut calls = 0;
+    let mut results = 0;
+    for item in items {
+        match item {
+            Item::Assistant(message) => {
+                for block in &mut message.content {
+                    if let AssistantBlock::ToolCall(call) = block {
+                        call.id = format!("c{calls}");
+                        calls += 1;
+                    }
+                }
+            }
+            Item::ToolResult(result) => {
+                result.call_id = format!("c{results}");
+                results += 1;
+            }
+            Item::User(_) | Item::System(_) => {}
+        }
+    }
+}
+
+/// Grows a conversation item by item, asks for the body wherever a request is possible, and gives
+/// these bodies with the number of items that each is about.
+pub(crate) fn grow<B>(
+    items: &[Arc<Item>],
+    mut body: impl FnMut(&Conversation) -> B,
+) -> Vec<(usize, B)> {
+    let mut conversation = Conversation::new(Vec::new());
+    let mut bodies = Vec::new();
+    for item in items {
+        conversation.push(Arc::clone(item));
+        let length = conversation.items().len();
+        if rules::check(conversation.items()).is_ok() {
+            bodies.push((length, body(&conversation)));
+        }
+    }
+    bodies
+}

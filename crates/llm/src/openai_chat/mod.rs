@@ -1,0 +1,180 @@
+//! OpenAI's Chat Completions (`POST /v1/chat/completions`), which Ollama, llama.cpp, vLLM, OpenRouter
+//! and most others speak too.
+//!
+//! The protocol knows neither reasoning that is sent back, nor failed results, nor cache marks (the
+//! providers cache by themselves), nor a reasoning budget, so [`Request::reasoning_tokens`] has no
+//! effect here.
+//!
+//! [`Request::reasoning_tokens`]: crate::Request::reasoning_tokens
+
+mod chunks;
+mod decode;
+mod encode;
+
+use async_trait::async_trait;
+use reqwest::header::{AUTHORIZATION, HeaderMap};
+use serde_json::{Value, json};
+
+use crate::http::body::Body;
+use crate::http::endpoint::{Endpoint, Setup};
+use crate::http::prefix::Prefix;
+use crate::http::transcript::{Transcripts, check};
+use crate::http::{RetryPolicy, Secret, Timeouts, Vendor};
+use crate::{AssistantMessage, Capability, Delta, Model, ModelError, Request};
+
+/// Where OpenAI's own API is.
+pub const BASE_URL: &str = "https://api.openai.com/v1";
+
+/// How to reach a model.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The name of the model.
+    pub model: String,
+    /// The name that [`Model::name`] gives, where it is not `model`.
+    pub label: Option<String>,
+    /// Who is at the address, which decides on the advice in errors.
+    pub vendor: Vendor,
+    /// The key, sent as `Authorization: Bearer`. Servers on one's own machine need none.
+    pub api_key: Option<Secret>,
+    /// The address, without `/chat/completions`. An address without any path gets `/v1`.
+    pub base_url: String,
+    /// What is known of the model.
+    pub capability: Capability,
+    /// How long to wait for what.
+    pub timeouts: Timeouts,
+    /// How often to try.
+    pub retry: RetryPolicy,
+}
+
+impl Config {
+    /// The configuration for a model at OpenAI, without a key.
+    pub fn new(model: impl Into<String>) -> Self {
+        let model = model.into();
+        Self {
+            capability: Capability::of(&model),
+            model,
+            label: None,
+            vendor: Vendor::OpenAi,
+            api_key: None,
+            base_url: BASE_URL.to_owned(),
+            timeouts: Timeouts::default(),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// A model behind Chat Completions.
+#[derive(Debug)]
+pub struct OpenAiChat {
+    name: String,
+    model: String,
+    capability: Capability,
+    endpoint: Endpoint,
+    prefix: Prefix,
+    transcripts: Transcripts<encode::Messages>,
+}
+
+impl OpenAiChat {
+    /// Prepares to ask a model; nothing is sent yet.
+    ///
+    /// # Errors
+    /// The address or the key cannot be used.
+    pub fn new(config: Config) -> Result<Self, ModelError> {
+        let mut headers = HeaderMap::new();
+        if let Some(key) = &config.api_key {
+            let value = key.header("Bearer ", config.vendor.key_variable())?;
+            headers.insert(AUTHORIZATION, value);
+        }
+        let endpoint = Endpoint::new(Setup {
+            vendor: config.vendor,
+            base_url: &config.base_url,
+            path: &["v1", "chat", "completions"],
+            base_has_version: true,
+            headers,
+            secrets: config.api_key.into_iter().collect(),
+            key_variable: config.vendor.key_variable(),
+            model: config.model.clone(),
+            timeouts: config.timeouts,
+            retry: config.retry,
+        })?;
+        Ok(Self {
+            name: config.label.unwrap_or_else(|| config.model.clone()),
+            model: config.model,
+            capability: config.capability,
+            endpoint,
+            prefix: Prefix::default(),
+            transcripts: Transcripts::default(),
+        })
+    }
+
+    fn body(&self, request: &Request<'_>) -> Result<Body, ModelError> {
+        check(request.conversation)?;
+        let system_in_conversation = self.capability.system_in_conversation;
+        let prefix = self
+            .prefix
+            .of(request.system, request.tools, encode::prefix);
+        let start = || encode::Messages::new(system_in_conversation);
+        self.transcripts
+            .read(request.conversation, start, |messages| {
+                if !messages.is_answerable() {
+                    return Err(ModelError::Malformed("it asks nothing".to_owned()));
+                }
+                let mut body = Body::default();
+                // The object goes on with the prefix.
+                let head = self.head(request).to_string();
+                body.push(head.strip_suffix('}').unwrap_or_default().to_owned() + ",");
+                body.push(prefix);
+                messages.write(&mut body);
+                body.push("}");
+                Ok(body)
+            })
+    }
+
+    fn head(&self, request: &Request<'_>) -> Value {
+        let mut head = json!({
+            "model": self.model,
+            "stream": true,
+            "stream_options": { "include_usage": true },
+        });
+        if let (Some(limit), Some(head)) = (request.max_output_tokens, head.as_object_mut()) {
+            // OpenAI's reasoning models refuse the older name, other servers do not know the newer.
+            let name = self.model.rsplit('/').next().unwrap_or_default();
+            let is_newer = ["gpt-5", "o1", "o3", "o4"]
+                .iter()
+                .any(|prefix| name.starts_with(prefix));
+            let field = if is_newer {
+                "max_completion_tokens"
+            } else {
+                "max_tokens"
+            };
+            let limit = limit.clamp(1, self.capability.max_output_tokens);
+            head.insert(field.to_owned(), json!(limit));
+        }
+        head
+    }
+}
+
+#[async_trait]
+impl Model for OpenAiChat {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    async fn respond(
+        &self,
+        request: Request<'_>,
+        watch: &mut (dyn FnMut(Delta) + Send),
+    ) -> Result<AssistantMessage, ModelError> {
+        let body = self.body(&request)?;
+        let start = || decode::Response::new(&self.model);
+        self.endpoint.respond(&body, start, watch).await
+    }
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;
