@@ -1,0 +1,111 @@
+//! The power goes off at each operation. What was synced is there afterwards, and a segment is there
+//! whole or not at all.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::history::History;
+use crate::testing::{
+    Fault, FaultyDisk, Names, PowerCutDisk, compacted, entries_of, here, sixty_items, store_on,
+    user,
+};
+use crate::verify::verify;
+
+/// What a session may say after the power cut: a row of entries of which at least so many are there.
+#[derive(Clone, Debug)]
+struct Promise {
+    entries: Vec<Entry>,
+    synced: usize,
+}
+
+impl Promise {
+    fn of(history: &History) -> Self {
+        let entries = history.entries().to_vec();
+        Self {
+            synced: entries.len(),
+            entries,
+        }
+    }
+
+    fn is_kept(&self, found: &[Entry]) -> bool {
+        found.len() >= self.synced && self.entries.starts_with(found)
+    }
+}
+
+/// Works until the disk stops. Gives the promises of which one must be kept: the last one, and the one
+/// that a step in the middle of it would have led to.
+fn work(store: &SessionStore) -> Vec<Promise> {
+    let Ok(session) = store.create(here(), None) else {
+        return Vec::new();
+    };
+    let mut history = History::begin(session);
+    let mut promise = Promise::of(&history);
+    for item in sixty_items().into_iter().take(12) {
+        match history.append(item) {
+            Ok(committed) => promise.entries.push(committed.entry),
+            Err(_) => return vec![promise],
+        }
+        if promise.entries.len().is_multiple_of(4) {
+            if history.sync().is_err() {
+                return vec![promise];
+            }
+            promise.synced = promise.entries.len();
+        }
+    }
+    let seeds = compacted(&history, 2);
+    if history
+        .begin_compacted_segment(seeds.clone(), json!({}))
+        .is_err()
+    {
+        let after = Promise {
+            synced: seeds.len(),
+            entries: seeds,
+        };
+        return vec![promise, after];
+    }
+    promise = Promise::of(&history);
+    match history.append(user("danach")) {
+        Ok(committed) => promise.entries.push(committed.entry),
+        Err(_) => return vec![promise],
+    }
+    let target = history.entries()[0].id;
+    if history.rewind(target).is_err() {
+        let entries = promise.entries[..1].to_vec();
+        let after = Promise { synced: 1, entries };
+        return vec![promise, after];
+    }
+    vec![Promise::of(&history)]
+}
+
+#[test]
+fn br_061_what_was_synced_outlives_a_power_cut_at_any_moment() {
+    let clean = FaultyDisk::new(Arc::new(PowerCutDisk::default()));
+    work(&store_on(clean.clone()));
+    assert!(clean.count() > 60);
+    for nth in 0..=clean.count() {
+        let inner = PowerCutDisk::default();
+        let disk = FaultyDisk::new(Arc::new(inner.clone()));
+        disk.fail_nth(nth, Fault::Stop);
+        let promises = work(&store_on(disk.clone()));
+        for names in [Names::Synced, Names::Written] {
+            let left = inner.after_power_cut(names);
+            let store = store_on(left.clone());
+            let sessions = store.list_all().unwrap();
+            let Some(info) = sessions.first() else {
+                assert!(promises.is_empty(), "{nth}, {names:?}: the session is gone");
+                continue;
+            };
+            assert!(verify(&left, info).unwrap().is_clean(), "{nth}, {names:?}");
+            let opened = store.open(info, false).unwrap();
+            let found = entries_of(&opened.contents.entries);
+            // A session that was never acknowledged may be there all the same, whole and empty.
+            let is_kept = promises.iter().any(|it| it.is_kept(&found));
+            assert!(
+                is_kept || promises.is_empty() && found.is_empty(),
+                "{nth}, {names:?}: {found:?} is left of {promises:?}"
+            );
+        }
+    }
+}
