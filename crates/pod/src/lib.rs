@@ -1,0 +1,42 @@
+//! An agent runtime: a language model works in a loop with tools, in a directory, and keeps a task
+//! list that survives compaction, resume, fork and rewind.
+//!
+//! - [`pod`]: [`Pod`], its [`Builder`] and a [`Run`]. [`event`]: what a run tells.
+//! - [`session`]: the log. `history`: the one place where it grows. [`replay`]: from entries to tasks.
+//! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
+//! - [`compact`]: the history made small, the task list carried whole.
+//! - [`permission`] and [`hook`]: who may run what.
+//!
+//! This crate does not print, end the process or read its environment.
+
+mod admit;
+pub mod compact;
+mod dispatch;
+mod error;
+pub mod event;
+mod history;
+pub mod hook;
+pub mod permission;
+pub mod pod;
+mod prompt;
+pub mod replay;
+pub mod session;
+mod stuck;
+#[cfg(test)]
+mod testing;
+mod turn;
+pub mod verify;
+
+pub use compact::{
+    CompactLimits, CompactPlan, CompactRecord, CompactReport, Compaction, Threshold, Trigger,
+};
+pub use error::PodError;
+pub use event::{Event, Outcome, Status};
+pub use hook::Hook;
+pub use permission::{Approver, PermissionMode, Rule};
+pub use pod::{Builder, Handle, Pod, Run, TaskTools};
+pub use session::{SessionInfo, SessionStore};
+
+/// The name that stands for a model in messages that Pod itself made, such as the call of `TaskList`
+/// after a compaction.
+pub const RUNTIME: &str = "pod";

@@ -1,0 +1,61 @@
+//! What an entry of a history means for the task list.
+
+use llm::{Item, Origin};
+use serde_json::Value;
+use tools::task::{Change, TaskFold, Warning, arguments};
+
+use crate::session::Entry;
+
+/// Folds an entry into the task list. Live and on replay, this is the only road from a history to
+/// the list.
+///
+/// It looks at calls, results and the data of system messages that Pod itself wrote, and never at a
+/// text: what a user, a model or a file says about tasks is text.
+pub fn fold_entry(fold: &mut TaskFold, entry: &Entry) -> Result<Vec<Change>, Warning> {
+    if entry.carried {
+        return Ok(Vec::new());
+    }
+    match &*entry.item {
+        Item::User(_) => Ok(Vec::new()),
+        Item::Assistant(message) => {
+            for call in message.calls() {
+                // Arguments that are no JSON never ran: the result of such a call is an error.
+                if let Ok(arguments) = call.arguments.parse() {
+                    fold.call(&call.id, &call.name, &arguments);
+                }
+            }
+            Ok(Vec::new())
+        }
+        Item::ToolResult(result) => {
+            let changed = match &result.changed_arguments {
+                Some(arguments) => arguments.parse().ok(),
+                None => None,
+            };
+            fold.result(&result.call_id, result.is_error, changed.as_ref())
+        }
+        Item::System(message) => match (&message.origin, &message.data) {
+            (Origin::TaskSnapshot, Some(data)) => {
+                fold.snapshot(data.get("tasks").unwrap_or(&Value::Null))?;
+                Ok(Vec::new())
+            }
+            (Origin::TaskEdit, Some(data)) => edit(fold, data).map(|change| vec![change]),
+            _ => Ok(Vec::new()),
+        },
+    }
+}
+
+/// A change by hand: `{"create": {...}}` or `{"update": {...}}`, with the fields of the tools.
+fn edit(fold: &mut TaskFold, data: &Value) -> Result<Change, Warning> {
+    let operation = match (data.get("create"), data.get("update")) {
+        (Some(fields), None) => arguments::create(fields),
+        (None, Some(fields)) => arguments::update(fields),
+        _ => Err(String::from("it is neither create nor update")),
+    };
+    match operation {
+        Ok(operation) => fold.edit(&operation),
+        Err(reason) => Err(Warning {
+            subject: String::from("edit by hand"),
+            reason,
+        }),
+    }
+}
