@@ -132,12 +132,10 @@ impl<'a> Driver<'a> {
             Ok(plan) => plan,
             Err(error) => return self.not_begun(&error).await,
         };
-        if let Some((id, _)) = &initialize {
-            let mode = self.options.permission_mode;
-            let answer = control::initialized(mode, true);
-            self.output.send(&control::response(id, Ok(answer))).await;
-        }
-        let request = initialize.map_or(Value::Null, |(_, request)| request);
+        let (id, request) = match initialize {
+            Some((id, request)) => (Some(id), request),
+            None => (None, Value::Null),
+        };
         let connection = self.connection.clone();
         let opening = setup::open(plan, self.options, &request, &connection);
         let opened = match self.beside(opening).await {
@@ -145,6 +143,13 @@ impl<'a> Driver<'a> {
             Some(Err(error)) => return self.not_begun(&error).await,
             None => return,
         };
+        // Not before: an SDK that has its answer goes on to write, and would miss why there is no
+        // session.
+        if let Some(id) = id {
+            let mode = opened.pod.handle().permission_mode();
+            let answer = control::initialized(mode, true);
+            self.output.send(&control::response(&id, Ok(answer))).await;
+        }
         let mut pod = self.go_live(opened).await;
         self.serve(&mut pod).await;
     }
