@@ -69,9 +69,13 @@ pub(crate) fn cut_front(text: &str, columns: usize) -> String {
     format!("{mark}{}", text.get(begin..).unwrap_or(""))
 }
 
-/// The text in lines of at most this width, broken at spaces where there are any.
+/// The most columns that one character takes (U+17D8 takes them).
+const WIDEST: usize = 3;
+
+/// The text in lines of at most this width (three columns at the least, so that each character has
+/// room), broken at spaces where there are any.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(2);
+    let columns = columns.max(WIDEST);
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut taken = 0;
@@ -80,7 +84,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         if taken > 0 && taken + wide > columns && wide <= columns {
             end_line(&mut line, &mut taken, &mut lines);
         }
-        for cluster in word.graphemes(true) {
+        for cluster in word.graphemes(true).flat_map(|it| pieces(it, columns)) {
             let blank = cluster.trim().is_empty();
             if taken + cluster.width() > columns && !blank {
                 end_line(&mut line, &mut taken, &mut lines);
@@ -96,6 +100,12 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
         lines.push(String::new());
     }
     lines
+}
+
+/// The cluster whole; if it is wider than a whole line (a letter with spacing marks can be), its characters.
+fn pieces(cluster: &str, columns: usize) -> impl Iterator<Item = &str> {
+    let too_wide = cluster.width() > columns;
+    cluster.split_inclusive(move |_: char| too_wide)
 }
 
 fn end_line(line: &mut String, taken: &mut usize, lines: &mut Vec<String>) {

@@ -55,6 +55,15 @@ fn lines_are_broken_between_words_and_long_words_anywhere() {
         ["2026-01-02", "03:00:01Z"]
     );
     assert_eq!(wrap("", 8), [""]);
+    // One cluster of four columns: a sign with three spacing marks.
+    assert_eq!(wrap("®ಂᤰᤰ", 3), ["®ಂᤰ", "ᤰ"]);
+    assert_eq!(wrap("\u{17d8}", 2), ["\u{17d8}"]);
+}
+
+#[test]
+fn no_character_is_wider_than_the_narrowest_line() {
+    let widest = ('\0'..=char::MAX).map(|it| width(it.encode_utf8(&mut [0; 4]))).max();
+    assert_eq!(widest, Some(WIDEST));
 }
 
 #[test]
@@ -70,7 +79,7 @@ fn control_characters_and_marks_that_turn_text_are_gone() {
 
 proptest! {
     #[test]
-    fn no_line_is_wider_than_asked_and_nothing_but_space_is_lost(text in "\\PC{0,60}", columns in 2usize..40) {
+    fn no_line_is_wider_than_asked_and_nothing_but_space_is_lost(text in "\\PC{0,60}", columns in 3usize..40) {
         let text = clean(&text);
         let lines = wrap(&text, columns);
         for line in &lines {
