@@ -103,11 +103,11 @@ impl<W: Write> Session<'_, W> {
         for _ in 0..self.random.below(4) {
             self.progress()?;
         }
-        let output = match self.random.below(1000) {
+        let output = match self.random.below(3000) {
             // An image, as base64.
             0 => self.base64(200_000, 1_900_000),
-            1..40 => self.text(20_000, 60_000),
-            40..250 => self.text(2_000, 9_000),
+            1..120 => self.text(20_000, 60_000),
+            120..750 => self.text(2_000, 9_000),
             _ => self.text(10, 400),
         };
         self.result(

@@ -1,25 +1,23 @@
 //! A large file, searched by several threads.
 //!
 //! A log of a gigabyte is read in the time that it takes to copy it out of the page cache and to search
-//! it. Each thread does that for every other section of the file, with a small buffer that stays in the
-//! cache of its core, and keeps only the lines that matter. Those are taken in here, in order.
+//! it. Each thread does that for every other [section](crate::section) of the file and keeps only the
+//! lines that matter. Those are taken in here, in order.
 //!
 //! What matters depends on what was read before: behind a call its result does. So a thread keeps more
 //! of the lines behind a call. Where that is not enough, those lines are read once more, here.
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
-use memchr::memchr;
-
 use crate::format::Needles;
-use crate::lines::{Lines, Step, looks_whole};
+use crate::lines::{Lines, Step};
+use crate::section::{self, Digest, Entry, Wanted};
 
 /// The bytes of a section. Long enough that few lines go over from one to the next.
 const SECTION: u64 = 2 * 1024 * 1024;
@@ -28,23 +26,7 @@ const SECTION: u64 = 2 * 1024 * 1024;
 const THREADS: usize = 2;
 
 /// How many sections a thread may be ahead.
-const QUEUE: usize = 1;
-
-/// In how many lines behind a call its result is expected. In real logs it is one of the next few.
-const EXPECTED: u64 = 8;
-
-/// A line that is wanted only while a call is open is not kept if it is longer. The longest line with
-/// a task call or its result has 8 KB in real logs.
-const LONG: usize = 64 * 1024;
-
-/// What to search for.
-#[derive(Clone, Copy)]
-pub(crate) struct Wanted {
-    /// While no call is open.
-    pub(crate) idle: &'static Needles,
-    /// While a call is open. What is wanted then is among it.
-    pub(crate) open: &'static Needles,
-}
+const QUEUE: usize = 8;
 
 /// A line that matters, or a place where one was that is too long.
 pub(crate) enum Found<'a> {
@@ -73,7 +55,7 @@ pub(crate) struct Ahead {
     /// Up to this line the digest has all that may be wanted while a call is open.
     sure: u64,
     /// Lines that the digest may lack are read here.
-    gap: Option<(Place, Lines<Section>)>,
+    gap: Option<(Place, Lines<Rest>)>,
 }
 
 /// A place between two lines: how many lie before it, and how many bytes.
@@ -81,31 +63,6 @@ pub(crate) struct Ahead {
 struct Place {
     lines: u64,
     offset: u64,
-}
-
-/// What matters in a section.
-#[derive(Default)]
-struct Digest {
-    bytes: Vec<u8>,
-    entries: Vec<Entry>,
-    /// How many lines begin in the section, and where the first behind it does.
-    lines: u64,
-    end: u64,
-    is_last: bool,
-}
-
-struct Entry {
-    /// The line, from 1, counted from the beginning of the section.
-    number: u64,
-    /// Where the next line begins in the file.
-    end: u64,
-    /// Up to this line of the section all was kept that may be wanted while a call is open.
-    sure: u64,
-    /// It is wanted also while no call is open.
-    idle: bool,
-    /// Where its bytes are; `None` if it is too long.
-    range: Option<Range<usize>>,
-    complete: bool,
 }
 
 impl Ahead {
@@ -170,7 +127,10 @@ impl Ahead {
                 .map_or(section_end, |entry| self.before + entry.number - 1);
             if !idle && passed > self.sure.max(self.at.lines) {
                 let file = Arc::clone(&self.file);
-                let rest = Section::new(file, self.at.offset, None);
+                let rest = Rest {
+                    file,
+                    at: self.at.offset,
+                };
                 self.gap = Some((self.at, Lines::new(rest)));
             } else if self.entry().is_some() {
                 if self.is_wanted(needles, idle) {
@@ -284,7 +244,13 @@ fn search(
     let mut buffer = Vec::new();
     for index in (thread..).step_by(THREADS) {
         let begin = offset + index * SECTION;
-        let digest = digest(file, begin, index == 0, wanted, &mut buffer);
+        let digest = section::digest(
+            file,
+            begin..begin + SECTION,
+            index == 0,
+            wanted,
+            &mut buffer,
+        );
         let more = digest.as_ref().is_ok_and(|digest| !digest.is_last);
         if give.send(digest).is_err() || !more {
             return;
@@ -292,122 +258,15 @@ fn search(
     }
 }
 
-/// What matters in the section that begins there. Its lines are those that begin in it.
-fn digest(
-    file: &Arc<File>,
-    begin: u64,
-    is_first: bool,
-    wanted: Wanted,
-    buffer: &mut Vec<u8>,
-) -> io::Result<Digest> {
-    let mut digest = Digest::default();
-    // A line begins where the byte before is a line end.
-    let from = if is_first { begin } else { begin - 1 };
-    let section = Section::new(Arc::clone(file), from, Some(begin + SECTION));
-    let mut lines = Lines::with_buffer(section, std::mem::take(buffer));
-    if !is_first {
-        lines.skip_one()?;
-    }
-    let mut sure = 0;
-    loop {
-        let (before, _) = lines.position();
-        let needles = if before < sure {
-            wanted.open
-        } else {
-            wanted.idle
-        };
-        let step = match lines.next(needles)? {
-            Step::End => lines.last().unwrap_or(Step::End),
-            other => other,
-        };
-        match step {
-            Step::Line(line) => {
-                let bytes = lines.bytes(line.range.clone());
-                let has_needle = wanted.idle.find(bytes).is_some();
-                if has_needle {
-                    sure = line.number + EXPECTED;
-                } else if bytes.len() > LONG && looks_whole(bytes) {
-                    // Hardly the result of a task tool. If it is one, it is read once more.
-                    sure = line.number - 1;
-                    for entry in digest.entries.iter_mut().rev() {
-                        if entry.sure <= sure {
-                            break;
-                        }
-                        entry.sure = sure;
-                    }
-                    continue;
-                }
-                let start = digest.bytes.len();
-                digest.bytes.extend_from_slice(bytes);
-                digest.entries.push(Entry {
-                    number: line.number,
-                    end: from + lines.end_of(&line),
-                    sure,
-                    idle: has_needle || !looks_whole(bytes),
-                    range: Some(start..digest.bytes.len()),
-                    complete: line.complete,
-                });
-            }
-            Step::TooLong(number) => digest.entries.push(Entry {
-                number,
-                end: from + lines.position().1,
-                sure,
-                idle: true,
-                range: None,
-                complete: true,
-            }),
-            Step::End => break,
-        }
-    }
-    let (count, length) = lines.position();
-    (digest.lines, digest.end) = (count, from + length);
-    digest.is_last = lines.input().is_last;
-    // Of the lines behind the section nothing is known.
-    for entry in &mut digest.entries {
-        entry.sure = entry.sure.min(count);
-    }
-    *buffer = lines.into_buffer();
-    Ok(digest)
-}
-
-/// The part of a file from a place to the end of the last line that begins before another.
-struct Section {
+/// A file from a place on.
+struct Rest {
     file: Arc<File>,
     at: u64,
-    end: Option<u64>,
-    done: bool,
-    /// The file ends in it.
-    is_last: bool,
 }
 
-impl Section {
-    fn new(file: Arc<File>, at: u64, end: Option<u64>) -> Self {
-        Self {
-            file,
-            at,
-            end,
-            done: false,
-            is_last: false,
-        }
-    }
-}
-
-impl Read for Section {
+impl Read for Rest {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.done {
-            return Ok(0);
-        }
-        let mut read = self.file.read_at(into, self.at)?;
-        self.is_last = read == 0;
-        if let Some(end) = self.end {
-            // The last byte before the end may be the end of the last line.
-            let within = usize::try_from((end - 1).saturating_sub(self.at)).unwrap_or(usize::MAX);
-            let beyond = into.get(within.min(read)..read).unwrap_or(&[]);
-            if let Some(found) = memchr(b'\n', beyond) {
-                read = within + found + 1;
-                self.done = true;
-            }
-        }
+        let read = self.file.read_at(into, self.at)?;
         self.at += read as u64;
         Ok(read)
     }

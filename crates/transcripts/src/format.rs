@@ -95,6 +95,9 @@ pub(crate) struct Output {
     pub(crate) report: Report,
 }
 
+/// The most bytes that a needle may have.
+pub(crate) const LONGEST_NEEDLE: usize = 32;
+
 /// Byte strings of which a line has at least one if it matters.
 ///
 /// The searcher looks at 32 bytes at a time for the first bytes of all of them at once. The crate's
@@ -104,6 +107,9 @@ pub(crate) struct Needles(Option<Searcher>);
 
 impl Needles {
     pub(crate) fn new<'a>(needles: impl IntoIterator<Item = &'a str>) -> Self {
+        let needles = needles.into_iter().inspect(|needle| {
+            debug_assert!(needle.len() <= LONGEST_NEEDLE, "{needle}");
+        });
         // Where the machine has no such instructions there is none, and every line is read.
         Self(Searcher::new(needles))
     }
@@ -114,6 +120,12 @@ impl Needles {
             Some(searcher) => searcher.find(bytes).map(|found| found.start()),
             None => (!bytes.is_empty()).then_some(0),
         }
+    }
+
+    /// Where they begin, one behind the other; nowhere if nothing [can be searched](Self::can_search) for.
+    pub(crate) fn find_all(&self, bytes: &[u8]) -> impl Iterator<Item = usize> {
+        let found = self.0.iter().flat_map(|searcher| searcher.find_iter(bytes));
+        found.map(|found| found.start())
     }
 
     /// Whether there is anything to be searched for.

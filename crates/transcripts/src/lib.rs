@@ -30,6 +30,7 @@ mod pod;
 mod read;
 mod report;
 mod salvage;
+mod section;
 mod state;
 mod task;
 

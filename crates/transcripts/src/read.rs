@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
-use crate::ahead::{Ahead, Found, Wanted};
+use crate::ahead::{Ahead, Found};
 use crate::document::{self, Verdict};
 use crate::event::Event;
 use crate::format::{ALL_LINES, Decode, Format, Output, recognise};
 use crate::lines::{Lines, Step};
 use crate::report::{FaultKind, Report};
 use crate::salvage;
+use crate::section::Wanted;
 
 /// How to read a log.
 #[derive(Clone, Copy, Debug, Default)]
