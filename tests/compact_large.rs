@@ -212,7 +212,10 @@ async fn br_007_a_long_description_keeps_every_byte_over_two_compactions() {
             Item::ToolResult(result) => result.value.clone(),
             _ => None,
         });
-    assert_eq!(shown.unwrap()["task"]["description"], hostile.as_str());
+    assert_eq!(
+        shown.unwrap().to_value()["task"]["description"],
+        hostile.as_str()
+    );
     check_session(&pod, &store);
 }
 

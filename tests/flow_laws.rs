@@ -427,7 +427,7 @@ impl Random {
                     if !result.is_error && names[&result.call_id] == "TaskCreate" =>
                 {
                     created += 1;
-                    let task = &result.value.as_ref().unwrap()["task"];
+                    let task = &result.value.as_ref().unwrap().to_value()["task"];
                     assert_eq!(task["taskid"], created);
                 }
                 _ => {}

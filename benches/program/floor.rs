@@ -12,6 +12,9 @@ use serde_json::{Value, json};
 
 const TOOLS: &str = r#"[{"name":"TaskCreate","description":"Add a task.","input_schema":{"type":"object","properties":{"subject":{"type":"string"},"description":{"type":"string"}}}},{"name":"TaskUpdate","description":"Change a task.","input_schema":{"type":"object","properties":{"taskid":{"type":"integer"},"status":{"type":"string"}}}}]"#;
 
+/// The argument that starts it.
+pub(crate) const COMMAND: &str = "floor";
+
 /// Runs a session: goes on with the messages in the log, or begins one.
 pub(crate) fn run(address: &str, log: &Path, sync: bool, prompt: &str) -> io::Result<()> {
     let mut file = OpenOptions::new()

@@ -31,7 +31,8 @@ pub(crate) enum Answer {
 /// The server. It serves one client after the other, each from the begin of its script.
 pub(crate) struct Server {
     pub(crate) address: String,
-    exchanges: Receiver<Exchange>,
+    /// The exchanges of a client, and nothing when it is gone.
+    exchanges: Receiver<Option<Exchange>>,
     scripts: Sender<(Script, bool)>,
 }
 
@@ -48,6 +49,7 @@ impl Server {
                 };
                 // A client that ends in the middle shows up as exchanges that are missing.
                 let _ = serve(stream, script, keep, &report);
+                let _ = report.send(None);
             }
         });
         Ok(Self {
@@ -62,9 +64,12 @@ impl Server {
         let _ = self.scripts.send((script, keep_bodies));
     }
 
-    /// The exchanges so far.
+    /// The exchanges with the client that was expected, once it is gone.
     pub(crate) fn exchanges(&self) -> Vec<Exchange> {
-        self.exchanges.try_iter().collect()
+        self.exchanges
+            .iter()
+            .map_while(|exchange| exchange)
+            .collect()
     }
 }
 
@@ -72,7 +77,7 @@ fn serve(
     stream: TcpStream,
     script: Script,
     keep: bool,
-    report: &Sender<Exchange>,
+    report: &Sender<Option<Exchange>>,
 ) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut out = stream.try_clone()?;
@@ -91,7 +96,7 @@ fn serve(
             answered: Instant::now(),
             body: if keep { body } else { Vec::new() },
         };
-        let _ = report.send(exchange);
+        let _ = report.send(Some(exchange));
     }
     Ok(())
 }
@@ -132,18 +137,22 @@ fn encode(number: usize, answer: &Answer) -> Vec<u8> {
     }}));
     let stop = match answer {
         Answer::Call(name, input) => {
-            event(json!({"type": "content_block_start", "index": 0, "content_block": {
-                "type": "tool_use", "id": format!("toolu_{number:08}"), "name": name, "input": {},
-            }}));
+            event(
+                json!({"type": "content_block_start", "index": 0, "content_block": {
+                    "type": "tool_use", "id": format!("toolu_{number:08}"), "name": name, "input": {},
+                }}),
+            );
             event(json!({"type": "content_block_delta", "index": 0, "delta": {
                 "type": "input_json_delta", "partial_json": input.to_string(),
             }}));
             "tool_use"
         }
         Answer::Text(text) => {
-            event(json!({"type": "content_block_start", "index": 0, "content_block": {
-                "type": "text", "text": "",
-            }}));
+            event(
+                json!({"type": "content_block_start", "index": 0, "content_block": {
+                    "type": "text", "text": "",
+                }}),
+            );
             event(json!({"type": "content_block_delta", "index": 0, "delta": {
                 "type": "text_delta", "text": text,
             }}));
@@ -151,8 +160,10 @@ fn encode(number: usize, answer: &Answer) -> Vec<u8> {
         }
     };
     event(json!({"type": "content_block_stop", "index": 0}));
-    event(json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
-        "usage": {"output_tokens": 40}}));
+    event(
+        json!({"type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null},
+        "usage": {"output_tokens": 40}}),
+    );
     event(json!({"type": "message_stop"}));
     let mut bytes = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n",

@@ -22,8 +22,8 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     let store = home::session_store()?.durable(!options.no_sync);
     let session = session_to_go_on_with(options, &store, &directory)?;
     let answered = match &session {
-        Some(info) => answers_so_far(&store, info),
-        None => 0,
+        Some(info) if models::counts_answers(&options.model) => answers_so_far(&store, info),
+        _ => 0,
     };
     let prompt = if models::brings_prompts(&options.model) && !prompt::is_given(options) {
         None

@@ -5,6 +5,8 @@ use std::fmt;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::json_text::Checked;
+
 /// The argument text of one tool call, byte for byte as the model sent it.
 ///
 /// The text is kept rather than a parsed value because the next request must repeat it unchanged (a
@@ -44,7 +46,7 @@ impl Arguments {
             return None;
         }
         // A full parse, since a raw value alone would let a lone surrogate escape through.
-        serde_json::from_str::<Value>(&self.0).ok()?;
+        serde_json::from_str::<Checked>(&self.0).ok()?;
         serde_json::from_str::<&RawValue>(&self.0).ok()
     }
 }

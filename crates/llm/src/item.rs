@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::Arguments;
+use crate::{Arguments, JsonText};
 
 /// One entry of a conversation.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,7 +164,7 @@ pub struct ToolResult {
     /// What the model is to read, where that is more than the summary.
     pub content: Option<String>,
     /// The same as data, for programs.
-    pub value: Option<Value>,
+    pub value: Option<JsonText>,
     /// The arguments that the tool really ran with, where a hook or a permission answer changed them.
     pub changed_arguments: Option<Arguments>,
 }

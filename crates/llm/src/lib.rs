@@ -16,6 +16,7 @@ pub mod capability;
 pub mod conversation;
 pub mod http;
 pub mod item;
+pub mod json_text;
 pub mod model;
 pub mod openai_chat;
 mod outline;
@@ -34,5 +35,6 @@ pub use item::{
     AssistantBlock, AssistantMessage, Image, Item, Origin, Reasoning, StopReason, SystemMessage,
     ToolCall, ToolResult, Usage, UserMessage, UserPart,
 };
+pub use json_text::JsonText;
 pub use model::{Delta, Model, ModelError, Request, ToolSpec};
 pub use price::Price;

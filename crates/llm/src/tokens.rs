@@ -17,14 +17,11 @@ const PER_IMAGE: u64 = 1_600;
 
 /// Estimates a text: a token for four ASCII bytes, and one for each other character.
 pub fn of_text(text: &str) -> u64 {
-    let (mut ascii, mut other) = (0_u64, 0_u64);
-    for character in text.chars() {
-        if character.is_ascii() {
-            ascii += 1;
-        } else {
-            other += 1;
-        }
-    }
+    // By bytes and not by characters, which the compiler turns into a few instructions for 32 of them.
+    let count = |counts: fn(u8) -> bool| text.bytes().filter(|byte| counts(*byte)).count() as u64;
+    let ascii = count(|byte| byte.is_ascii());
+    // Each other character has one byte of this kind, its first.
+    let other = count(|byte| byte >= 0b1100_0000);
     ascii.div_ceil(4) + other
 }
 

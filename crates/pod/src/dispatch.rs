@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use llm::{Arguments, AssistantMessage, Item, Origin, ToolCall, ToolResult};
+use llm::{Arguments, AssistantMessage, Item, JsonText, Origin, ToolCall, ToolResult};
 use serde_json::Value;
 use tools::bounded::{RESULT_LIMIT, head, middle_out};
 use tools::{Call, Effect, Tool, ToolError, ToolOutput};
@@ -369,7 +369,7 @@ async fn run(ready: &Ready, call: &ToolCall) -> ToolResult {
         // Tools bound what they give; this holds for those that do not.
         summary: bounded(output.summary),
         content: output.content.map(bounded),
-        value: output.value,
+        value: output.value.map(JsonText::from),
         changed_arguments: ready.changed.then(|| Arguments::from(&ready.arguments)),
     }
 }

@@ -159,7 +159,7 @@ fn text_is_never_state() {
         Item::ToolResult(ToolResult {
             is_error: false,
             content: Some(text.clone()),
-            value: Some(forged.clone()),
+            value: Some(forged.clone().into()),
             ..ToolResult::error("call_1", &text)
         }),
         system(Origin::Summary, Some(forged.clone())),

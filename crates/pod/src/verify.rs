@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use llm::rules::{self, Violation};
-use llm::{Item, Origin, ToolResult};
+use llm::{Item, JsonText, Origin, ToolResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tools::task::{self, Task, TaskFold, TaskStore, dialect};
@@ -295,7 +295,8 @@ impl Check {
             let folded = fold_entry(&mut fold, entry);
             let told = match (&folded, &*entry.item) {
                 (Ok(changes), Item::ToolResult(result)) if !changes.is_empty() => {
-                    let told = result.value.as_ref();
+                    let told = result.value.as_ref().map(JsonText::to_value);
+                    let told = told.as_ref();
                     told.is_none_or(|told| changes.iter().all(|it| dialect::tells(told, it)))
                 }
                 (Ok(_), Item::ToolResult(result)) => reads.is_right(result, fold.store()),
@@ -380,7 +381,8 @@ fn is_told<T: DeserializeOwned>(
     field: &str,
     is_right: impl FnOnce(T) -> bool,
 ) -> bool {
-    let value = result.value.as_ref();
+    let value = result.value.as_ref().map(JsonText::to_value);
+    let value = value.as_ref();
     if value.is_some_and(|value| value.get("left_out").is_some()) {
         return true;
     }

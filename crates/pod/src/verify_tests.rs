@@ -20,7 +20,7 @@ struct Fixture {
 fn result(id: &str, value: serde_json::Value) -> Item {
     Item::ToolResult(ToolResult {
         is_error: false,
-        value: Some(value),
+        value: Some(value.into()),
         ..ToolResult::error(id, "done")
     })
 }
@@ -399,7 +399,9 @@ fn damage_of_the_list() {
         let Item::ToolResult(result) = item else {
             panic!("{item:?}")
         };
-        change(result.value.as_mut().unwrap());
+        let mut value = result.value.as_ref().unwrap().to_value();
+        change(&mut value);
+        result.value = Some(value.into());
     };
     let cases = [
         (

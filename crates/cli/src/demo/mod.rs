@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
-use llm::{Item, Origin};
+use llm::{Item, JsonText, Origin};
 use pod::SessionStore;
 use pod::session::Entry;
 use tools::task::Task;
@@ -199,7 +199,7 @@ fn results_of_task_list(entries: &[Entry]) -> Vec<serde_json::Value> {
     entries
         .iter()
         .filter_map(|entry| match &*entry.item {
-            Item::ToolResult(result) => result.value.clone(),
+            Item::ToolResult(result) => result.value.as_ref().map(JsonText::to_value),
             _ => None,
         })
         .filter(|value| value.get("tasks").is_some())

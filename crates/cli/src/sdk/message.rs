@@ -187,7 +187,7 @@ fn of_result(session: Uuid, entry: &Entry, result: &ToolResult) -> Value {
 /// `tool_use_result`: the data of a result, or its text where it has none or is an error.
 pub(super) fn structured_result(result: &ToolResult) -> Value {
     match &result.value {
-        Some(value) if !result.is_error => value.clone(),
+        Some(value) if !result.is_error => value.to_value(),
         _ => json!(result.text()),
     }
 }

@@ -85,10 +85,10 @@ fn a_result_has_its_data_beside_it() {
         changed_arguments: None,
     };
     let lines: Vec<Value> = [
-        result(false, Some(json!({"task": {"id": "1"}}))),
+        result(false, Some(json!({"task": {"id": "1"}}).into())),
         result(false, None),
         // On an error the data is a text, as programs expect.
-        result(true, Some(json!({"code": 7}))),
+        result(true, Some(json!({"code": 7}).into())),
     ]
     .into_iter()
     .flat_map(|result| of_entry(Uuid::nil(), &entry(Item::ToolResult(result))))

@@ -241,8 +241,9 @@ fn the_past_is_shared_and_not_copied() {
             .count();
         assert!(past + 3 >= earlier.len(), "{past} of {}", earlier.len());
         earlier = places;
-        conversation.push(Arc::new(assistant(vec![text("b")])));
-        conversation.push(Arc::new(user("c")));
+        // Short ones are joined, see `Growing`.
+        conversation.push(Arc::new(assistant(vec![text(&"b".repeat(70_000))])));
+        conversation.push(Arc::new(user(&"c".repeat(70_000))));
     }
 }
 

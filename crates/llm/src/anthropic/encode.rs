@@ -82,15 +82,10 @@ impl Messages {
     /// Marks stand where this request ends and where the one before did.
     pub(super) fn write(&mut self, body: &mut Body, marks: bool) {
         let pieces = self.json.freeze();
-        let (before, after) = match self.previous_turn {
-            Some(position) => pieces.split_at_checked(position).unwrap_or((pieces, &[])),
-            None => (&[][..], pieces),
-        };
-        body.extend(before);
-        if marks && !before.is_empty() {
-            body.push(CACHE_MARK);
+        match self.previous_turn {
+            Some(position) if marks => body.extend_around(pieces, position, CACHE_MARK),
+            _ => body.extend(pieces),
         }
-        body.extend(after);
         if marks && self.open == Some(Role::User) {
             body.push(CACHE_MARK);
         }
@@ -198,7 +193,7 @@ impl Messages {
     /// the begin of a new message.
     fn begin(&mut self, role: Role) -> &mut Growing {
         if self.open == Some(Role::User) && role != Role::User {
-            self.previous_turn = Some(self.json.freeze().len());
+            self.previous_turn = Some(self.json.position());
         }
         match self.open {
             None => self.json.raw(role.start()),

@@ -25,6 +25,24 @@ impl Body {
         self.pieces.extend_from_slice(pieces);
     }
 
+    /// Appends pieces, with another text in the middle of theirs.
+    pub(crate) fn extend_around(&mut self, pieces: &[Bytes], position: usize, text: &'static str) {
+        let mut before = position;
+        for piece in pieces {
+            if (1..=piece.len()).contains(&before) {
+                self.push(piece.slice(..before));
+                self.push(text);
+                if before < piece.len() {
+                    self.push(piece.slice(before..));
+                }
+                before = 0;
+            } else {
+                before = before.saturating_sub(piece.len());
+                self.push(piece.clone());
+            }
+        }
+    }
+
     /// The number of bytes.
     pub(crate) fn len(&self) -> usize {
         self.length
@@ -48,16 +66,25 @@ impl Body {
     }
 }
 
+/// A piece is not made longer than about this. Shorter ones are joined, so that a request has few
+/// however many turns it holds, and is not copied but for the last one.
+const PIECE: usize = 64 * 1024;
+
 /// JSON text that only grows. What was frozen is shared with the bodies that were made of it.
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
     frozen: Vec<Bytes>,
+    /// The bytes that are frozen.
+    length: usize,
     buffer: BytesMut,
 }
 
 impl Growing {
     /// Appends JSON text as it is.
     pub(crate) fn raw(&mut self, json: &str) -> &mut Self {
+        if self.buffer.len() >= PIECE {
+            self.freeze();
+        }
         self.buffer.extend_from_slice(json.as_bytes());
         self
     }
@@ -82,10 +109,22 @@ impl Growing {
         self
     }
 
-    /// Everything so far, in shared pieces. The number of pieces is a position in the text.
+    /// How long the text is, which is a position in it.
+    pub(crate) fn position(&self) -> usize {
+        self.length + self.buffer.len()
+    }
+
+    /// Everything so far, in shared pieces.
     pub(crate) fn freeze(&mut self) -> &[Bytes] {
-        if !self.buffer.is_empty() {
-            self.frozen.push(self.buffer.split().freeze());
+        self.length += self.buffer.len();
+        match self.frozen.last_mut() {
+            _ if self.buffer.is_empty() => {}
+            Some(last) if last.len() + self.buffer.len() <= PIECE => {
+                let joined = [last, &self.buffer[..]].concat();
+                *last = Bytes::from(joined);
+                self.buffer.clear();
+            }
+            _ => self.frozen.push(self.buffer.split().freeze()),
         }
         &self.frozen
     }
@@ -107,13 +146,41 @@ mod tests {
     }
 
     #[test]
-    fn frozen_pieces_stay_as_they_are() {
+    fn long_pieces_stay_where_they_are() {
         let mut json = Growing::default();
         assert_eq!(json.freeze().len(), 0);
-        let first = json.raw("a").freeze().to_vec();
+        let long = "a".repeat(PIECE);
+        let first = json.raw(&long).freeze().to_vec();
         assert_eq!(json.freeze().len(), 1, "nothing new, no new piece");
         let second = json.raw("b").freeze().to_vec();
-        assert_eq!(second.first(), first.first());
-        assert_eq!(second.concat(), b"ab");
+        assert_eq!(second[0].as_ptr(), first[0].as_ptr());
+        assert_eq!(second.concat(), format!("{long}b").as_bytes());
+        assert_eq!(json.position(), PIECE + 1);
+    }
+
+    #[test]
+    fn short_pieces_are_joined() {
+        let mut json = Growing::default();
+        let mut expected = String::new();
+        for number in 0..20_000 {
+            let text = format!("{number:08},");
+            json.raw(&text).freeze();
+            expected.push_str(&text);
+        }
+        assert_eq!(json.freeze().concat(), expected.as_bytes());
+        assert!(json.freeze().len() <= 2 * expected.len() / PIECE + 1);
+    }
+
+    #[test]
+    fn a_text_is_put_at_any_position() {
+        let pieces = [Bytes::from("abc"), Bytes::from("de")];
+        for position in 1..=5 {
+            let mut body = Body::default();
+            body.extend_around(&pieces, position, "|");
+            let mut expected = String::from("abcde");
+            expected.insert(position, '|');
+            assert_eq!(body.to_text(), expected);
+            assert_eq!(body.len(), expected.len());
+        }
     }
 }

@@ -129,7 +129,7 @@ fn what_a_compaction_made_is_not_kept() {
 fn br_128_a_result_of_most_of_the_window_is_shortened_and_its_data_dropped() {
     let mut big = result("c1", &"x".repeat(100_000));
     if let Item::ToolResult(result) = Arc::make_mut(&mut big.item) {
-        result.value = Some(serde_json::json!({"big": "x"}));
+        result.value = Some(serde_json::json!({"big": "x"}).into());
     }
     let entries = [user("a"), calls(&["c1"]), big];
     let tail = cut(&entries, 1_000).tail;

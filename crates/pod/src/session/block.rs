@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use llm::{Arguments, AssistantBlock, Image, Reasoning, ToolCall, UserPart};
+use llm::{Arguments, AssistantBlock, Image, JsonText, Reasoning, ToolCall, UserPart};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -244,12 +244,46 @@ impl Json<'_> {
     }
 }
 
+/// JSON of any shape that stays text.
+pub(super) struct Text<'a>(Cow<'a, JsonText>);
+
+impl<'a> From<&'a JsonText> for Text<'a> {
+    fn from(text: &'a JsonText) -> Self {
+        Self(Cow::Borrowed(text))
+    }
+}
+
+impl Text<'_> {
+    pub(super) fn into_text(self) -> JsonText {
+        self.0.into_owned()
+    }
+}
+
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw = self.0.as_raw().map_err(|_| too_deep())?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?;
+        let text = JsonText::parse(raw.get()).map_err(serde::de::Error::custom)?;
+        Ok(Self(Cow::Owned(text)))
+    }
+}
+
+fn too_deep<E: serde::ser::Error>() -> E {
+    E::custom(format!(
+        "a value has more than {MAX_DEPTH} levels and could not be read back"
+    ))
+}
+
 impl Serialize for Json<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if is_deeper(&self.0, MAX_DEPTH) {
-            return Err(serde::ser::Error::custom(format!(
-                "a value has more than {MAX_DEPTH} levels and could not be read back"
-            )));
+            return Err(too_deep());
         }
         self.0.serialize(serializer)
     }

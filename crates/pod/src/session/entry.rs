@@ -13,7 +13,7 @@ use llm::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::block::{Block, Content, Json, Kind, Raw, present, told};
+use super::block::{Block, Content, Json, Kind, Raw, Text, present, told};
 
 /// An item with its place in a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,7 @@ pub(crate) fn encode(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
             line.is_error = result.is_error;
             line.summary = Some(Cow::from(&result.summary));
             line.content = result.content.as_ref().map(|it| Content::Text(it.into()));
-            line.value = result.value.as_ref().map(Json::from);
+            line.value = result.value.as_ref().map(Text::from);
             line.changed_arguments = result.changed_arguments.as_ref().map(Raw::from);
         }
         Item::System(message) => {
@@ -177,7 +177,7 @@ struct Line<'a> {
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
-    value: Option<Json<'a>>,
+    value: Option<Text<'a>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     changed_arguments: Option<Raw<'a>>,
     // Of `assistant`.
@@ -246,7 +246,7 @@ impl<'a> Line<'a> {
                         return Err(Unreadable::Bad("`content` is not text".to_owned()));
                     }
                 },
-                value: self.value.map(Json::into_value),
+                value: self.value.map(Text::into_text),
                 changed_arguments: self.changed_arguments.map(Raw::into_arguments),
             })),
             "system" => Ok(Item::System(SystemMessage {

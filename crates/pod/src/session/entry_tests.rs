@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use llm::{Arguments, AssistantBlock, Image, Reasoning, ToolCall, UserPart};
+use llm::{Arguments, AssistantBlock, Image, JsonText, Reasoning, ToolCall, UserPart};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ fn one_line_of_each_kind() {
         is_error: false,
         summary: String::from("1 task: 1 pending"),
         content: Some(String::from("line 1\r\nline 2")),
-        value: Some(json!({"task": {"id": 1}})),
+        value: Some(json!({"task": {"id": 1}}).into()),
         changed_arguments: Some(Arguments::new(r#"{"subject":"Lexer"}"#)),
     });
     assert_snapshot!(line(result), @r#"{"type":"tool_result","id":"019b76da-a800-7000-8000-000000000001","at":"2026-01-01T00:00:00.007Z","call_id":"call_1","summary":"1 task: 1 pending","content":"line 1\r\nline 2","value":{"task":{"id":1}},"changed_arguments":{"subject":"Lexer"}}"#);
@@ -126,7 +126,7 @@ fn br_106_line_breaks_and_control_characters_stay_what_they_are() {
     check_round_trip(&entry(Item::User(UserMessage::text(text))));
     check_round_trip(&entry(Item::ToolResult(ToolResult {
         content: Some(text.to_owned()),
-        value: Some(json!({ text: text })),
+        value: Some(json!({ text: text }).into()),
         ..ToolResult::error(text, text)
     })));
     for arguments in [text.to_owned(), json!({ text: text }).to_string()] {
@@ -178,7 +178,7 @@ fn deep_and_long_arguments_and_values_can_be_read_back() {
     serde_json::from_str::<Value>(&deep(127)).unwrap_err();
     let result = |value| {
         entry(Item::ToolResult(ToolResult {
-            value: Some(value),
+            value: Some(JsonText::from(&value)),
             ..ToolResult::error("call_1", "x")
         }))
     };
@@ -205,7 +205,7 @@ fn a_line_that_could_not_be_read_back_is_refused() {
 fn a_null_is_not_nothing() {
     for value in [None, Some(Value::Null)] {
         check_round_trip(&entry(Item::ToolResult(ToolResult {
-            value: value.clone(),
+            value: value.as_ref().map(JsonText::from),
             ..ToolResult::error("call_1", "x")
         })));
         check_round_trip(&entry(Item::System(SystemMessage {
@@ -469,7 +469,7 @@ fn any_item() -> impl Strategy<Value = Item> {
                     is_error,
                     summary,
                     content,
-                    value,
+                    value: value.map(JsonText::from),
                     changed_arguments,
                 })
             },
