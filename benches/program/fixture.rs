@@ -64,15 +64,37 @@ pub(crate) fn updates<const CALLS: usize>(number: usize) -> Answer {
 
 /// Makes a session of so many turns with Pod, without a network. Compacts it at the end if asked to.
 pub(crate) fn session(home: &Path, directory: &Path, turns: usize, compacted: bool) {
-    let mut script = String::from("model: claude-sonnet-4-5\nwindow: 1000000000\n");
-    for number in 0..turns {
-        let (name, input) = call(number);
-        script.push_str(&format!(
-            "assistant:\n  > {name} #toolu_{number:08} {input}\nusage: input=10 output=40\n"
-        ));
+    let calls: Vec<_> = (0..turns).map(|number| vec![call(number)]).collect();
+    make(home, directory, &calls, compacted);
+}
+
+/// Makes a session with so many tasks, all of which are made in a few turns.
+pub(crate) fn session_with_tasks(home: &Path, directory: &Path, tasks: usize) {
+    let creates: Vec<_> = (0..tasks)
+        .map(|number| {
+            let subject = format!("Check the figures of chapter {number} against the source");
+            let input =
+                json!({"subject": subject, "description": "Each table, and each note below it."});
+            ("TaskCreate", input)
+        })
+        .collect();
+    let calls: Vec<_> = creates.chunks(100).map(<[_]>::to_vec).collect();
+    make(home, directory, &calls, false);
+}
+
+fn make(home: &Path, directory: &Path, turns: &[Vec<(&str, Value)>], compacted: bool) {
+    let mut script = String::from("model: claude-sonnet-4-5\nwindow: 200000\n");
+    let mut number = 0;
+    for calls in turns {
+        script.push_str("assistant:\n");
+        for (name, input) in calls {
+            script.push_str(&format!("  > {name} #toolu_{number:08} {input}\n"));
+            number += 1;
+        }
+        script.push_str("usage: input=10 output=40\n");
     }
-    // A compaction is done only if it makes the history smaller than the provider said it is.
-    let size = if compacted { 3_000_000 } else { 10 };
+    // What the provider says decides what a compaction keeps.
+    let size = if compacted { 150_000 } else { 10 };
     script.push_str(&format!(
         "assistant: All is done.\nusage: input={size} output=10\n"
     ));

@@ -3,7 +3,8 @@
 //! ```text
 //! cargo bench --bench program                 # all rows, about a minute
 //! cargo bench --bench program -- resume       # the rows whose name has this word
-//! cargo bench --bench program -- make DIR 500 # only a session of 500 turns of DIR, in DIR/home, to look at
+//! cargo bench --bench program -- make DIR 500 compacted
+//!                                             # only a session of 500 turns of DIR, in DIR/home, to look at
 //! ```
 //!
 //! The model is a server on the loopback interface that answers at once. Each figure stands beside that
@@ -34,12 +35,13 @@ fn main() {
         floor::run(address, Path::new(log), sync == "sync", prompt).expect("the floor");
         return;
     }
-    if let [command, folder, turns, ..] = &arguments[..]
+    if let [command, folder, turns, rest @ ..] = &arguments[..]
         && command == "make"
     {
+        let compacted = rest.iter().any(|it| it == "compacted");
         let folder = Path::new(folder).canonicalize().expect("a folder");
         let turns = turns.parse().expect("a number");
-        fixture::session(&folder.join("home"), &folder, turns, false);
+        fixture::session(&folder.join("home"), &folder, turns, compacted);
         return;
     }
     // Cargo adds `--bench`.
