@@ -35,6 +35,7 @@ mod program;
 mod recorded_sessions;
 mod sdk_lines;
 mod signals;
+mod tasks_program;
 mod wire_anthropic;
 mod wire_laws;
 mod wire_openai;
