@@ -87,6 +87,25 @@ fn a_session_is_compacted_by_hand_and_goes_on() {
 }
 
 #[test]
+fn the_timeline_goes_back_before_the_compaction() {
+    let world = planned();
+    let _ = world.pod(&["compact", "--model", MODEL]).success();
+    let _ = world
+        .pod(&["--continue", "-p", "go on", "--model", MODEL])
+        .success();
+    let told = world.pod(&["tasks", "--timeline"]).success();
+    // Without the first line, which names the log, and the times.
+    let lines = told.lines().skip(1).map(|line| {
+        let words = line.split_whitespace();
+        words
+            .skip_while(|word| word.starts_with(char::is_numeric))
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
 fn a_compaction_that_would_not_help_says_so() {
     let world = planned();
     let _ = world.pod(&["compact", "--model", MODEL]).success();

@@ -36,6 +36,7 @@ mod recorded_sessions;
 mod sdk_lines;
 mod signals;
 mod tasks_program;
+mod token_figures;
 mod wire_anthropic;
 mod wire_laws;
 mod wire_openai;

@@ -290,3 +290,32 @@ fn br_121_an_append_does_not_look_at_the_history() {
         "200 times the history, {ratio:.1} times the time"
     );
 }
+
+/// A session of so many creates, one a turn.
+fn creates(history: &mut History, count: usize) {
+    for number in 0..count {
+        let id = format!("call_{number}");
+        let item = assistant("", &[create(&id, "Write it")]);
+        history.append(item).unwrap();
+        history.append(success(&id)).unwrap();
+    }
+}
+
+#[test]
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_appends_to_the_log() {
+    let (_, mut history) = begin();
+    creates(&mut history, 2_000);
+    assert_eq!(history.tasks().counts().total(), 2_000);
+}
+
+#[test]
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_resumes() {
+    let (store, mut history) = begin();
+    creates(&mut history, 200);
+    for _ in 0..20 {
+        history = resume(&store, history).0;
+    }
+    assert_eq!(history.tasks().counts().total(), 200);
+}

@@ -232,3 +232,16 @@ proptest! {
         prop_assert_eq!(reader.report().bytes, bytes.len() as u64);
     }
 }
+
+#[test]
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_lines_that_do_not_matter() {
+    let line = format!(
+        "{{\"type\":\"user\",\"sessionId\":\"s\",\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}\n",
+        "the function returns a value, and the tests pass. ".repeat(50)
+    );
+    let log = line.repeat(4_000);
+    let mut reader = read(log.as_bytes(), Options::default());
+    assert_eq!((&mut reader).count(), 0);
+    assert_eq!(reader.report().lines, 4_000);
+}

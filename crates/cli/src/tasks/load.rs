@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use pod::session::segment::read_header;
+use pod::session::{RealDisk, Reason};
 use transcripts::{Change, Event, Format, Reader, Report, TaskList, What};
 
 /// One list to be read: a log, or several that wrote to the same list.
@@ -130,7 +132,15 @@ pub(crate) fn load(source: Source, stdin: &mut dyn Read, keep: bool) -> io::Resu
     let mut folder = Folder::new(keep);
     let reports = match source.files.as_slice() {
         [] => vec![one(transcripts::read(stdin, options(0)), &mut folder)?],
-        [file] => vec![one(open(file, 0)?, &mut folder)?],
+        [file] => {
+            if keep {
+                // What happened before a compaction stands in the segments before.
+                for earlier in segments_before(file) {
+                    one(open(&earlier, 0)?, &mut folder)?;
+                }
+            }
+            vec![one(open(file, 0)?, &mut folder)?]
+        }
         files => {
             let mut events = Vec::new();
             let mut reports = Vec::new();
@@ -153,6 +163,21 @@ pub(crate) fn load(source: Source, stdin: &mut dyn Read, keep: bool) -> io::Resu
         reports,
         steps: folder.steps,
     })
+}
+
+/// The segments of a Pod session that led to this one, the first one first: those that a compaction
+/// ended. Behind a fork or a rewind all that counts was copied.
+fn segments_before(path: &Path) -> Vec<PathBuf> {
+    let mut before = Vec::new();
+    let mut path = path.to_owned();
+    while let Ok(header) = read_header(&RealDisk, &path)
+        && header.reason == Reason::Compact
+        && let Some(number) = header.segment.checked_sub(1).filter(|number| *number > 0)
+    {
+        path.set_file_name(format!("{number:04}.jsonl"));
+        before.insert(0, path.clone());
+    }
+    before
 }
 
 fn one<R: Read>(mut reader: Reader<R>, folder: &mut Folder) -> io::Result<Report> {

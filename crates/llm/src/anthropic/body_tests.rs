@@ -307,3 +307,18 @@ proptest! {
         }
     }
 }
+
+#[test]
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_requests_of_a_session() {
+    let model = older();
+    let mut conversation = conversation(vec![user("plan it")]);
+    for number in 0..2_000 {
+        let id = format!("call_{number}");
+        let arguments = format!(r#"{{"taskid":{number},"status":"completed"}}"#);
+        conversation.push(Arc::new(assistant(vec![call(&id, &arguments)])));
+        conversation.push(Arc::new(result(&id, "#7 [pending -> completed] Write it")));
+        let body = model.body(&request(&conversation)).unwrap();
+        std::hint::black_box(body.to_stream());
+    }
+}

@@ -268,4 +268,22 @@ mod tests {
             prop_assert_eq!(decode(pieces), all(&text));
         }
     }
+
+    #[test]
+    #[ignore = "counted by benches/instructions.sh"]
+    fn counted_events_of_a_stream() {
+        let event = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"some words\"}}\n\n";
+        let stream = event.repeat(20_000);
+        let mut decoder = Decoder::default();
+        let mut bytes = 0;
+        for piece in stream.as_bytes().chunks(1_400) {
+            decoder
+                .push(piece, &mut |event| {
+                    bytes += event.data.len();
+                    Ok(())
+                })
+                .unwrap();
+        }
+        assert!(bytes > 20_000 * 80);
+    }
 }

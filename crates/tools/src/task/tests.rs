@@ -379,3 +379,30 @@ fn br_075_counts_and_rows_of_one_list_agree_while_the_list_changes() {
         }
     });
 }
+
+#[test]
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_changes_of_the_list() {
+    let mut fold = TaskFold::default();
+    for number in 1..=1_000 {
+        let create = json!({"subject": "Write it", "description": "All of it."});
+        run(&mut fold, "TaskCreate", &create).unwrap();
+        let update = json!({"taskid": number, "status": "completed"});
+        run(&mut fold, "TaskUpdate", &update).unwrap();
+    }
+    assert_eq!(fold.store().counts().completed, 1_000);
+}
+
+#[test]
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_lists_as_text() {
+    let mut fold = TaskFold::default();
+    for _ in 0..200 {
+        let create = json!({"subject": "Write it", "description": "All of it."});
+        run(&mut fold, "TaskCreate", &create).unwrap();
+    }
+    for _ in 0..50 {
+        let output = call(fold.store(), "TaskList", &json!({})).unwrap();
+        assert!(output.content.unwrap().len() > 200 * 20);
+    }
+}
