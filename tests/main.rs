@@ -28,6 +28,7 @@ mod flow_hooks;
 mod flow_laws;
 mod flow_permission;
 mod flow_prompt;
+mod flow_reminder;
 mod flow_run;
 mod flow_session;
 mod locking;

@@ -143,6 +143,10 @@ pub(crate) struct RunOptions {
     #[command(flatten)]
     pub(crate) compact: CompactSizes,
 
+    /// Remind the model of open tasks when it left the list alone for this many requests; 0: never
+    #[arg(long, env = "POD_REMIND_AFTER", value_name = "N", default_value_t = pod::REMIND_AFTER)]
+    pub(crate) remind_after: u32,
+
     /// Print nothing but the answer and errors
     #[arg(short, long)]
     pub(crate) quiet: bool,

@@ -141,6 +141,7 @@ pub(crate) fn configure(
         .directory(directory)
         .permission_mode(options.permission_mode)
         .compact_limits(options.compact.limits())
+        .remind_after(options.remind_after)
         .allow(rules(&options.allowed_tools)?)
         .deny(rules(&options.disallowed_tools)?);
     for directory in &options.add_dir {

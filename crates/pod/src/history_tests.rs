@@ -25,13 +25,14 @@ fn resume(store: &SessionStore, history: History) -> (History, Vec<String>) {
 
 #[track_caller]
 fn check_resume(store: &SessionStore, history: History) -> History {
-    let live = (history.entries().to_vec(), history.tasks().snapshot());
+    let derived = |history: &History| {
+        let (entries, tasks) = (history.entries().to_vec(), history.tasks().snapshot());
+        (entries, tasks, history.idle().requests())
+    };
+    let live = derived(&history);
     let (history, notices) = resume(store, history);
     assert_eq!(notices, [] as [String; 0]);
-    assert_eq!(
-        (history.entries().to_vec(), history.tasks().snapshot()),
-        live
-    );
+    assert_eq!(derived(&history), live);
     history
 }
 

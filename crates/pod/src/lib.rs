@@ -4,6 +4,7 @@
 //! - [`pod`]: [`Pod`], its [`Builder`] and a [`Run`]. [`event`]: what a run tells.
 //! - [`session`]: the log. `history`: the one place where it grows. [`replay`]: from entries to tasks.
 //! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
+//! - `reminder`: open tasks that were left alone are named to the model.
 //! - [`compact`]: the history made small, the task list carried whole.
 //! - [`permission`] and [`hook`]: who may run what.
 //!
@@ -19,6 +20,7 @@ pub mod hook;
 pub mod permission;
 pub mod pod;
 mod prompt;
+mod reminder;
 pub mod replay;
 pub mod session;
 mod stuck;
@@ -35,6 +37,7 @@ pub use event::{Event, Outcome, Status};
 pub use hook::Hook;
 pub use permission::{Approver, PermissionMode, Rule};
 pub use pod::{Builder, Handle, Pod, Run, TaskTools};
+pub use reminder::REMIND_AFTER;
 pub use session::{SessionInfo, SessionStore};
 
 /// The name that stands for a model in messages that Pod itself made, such as the call of `TaskList`

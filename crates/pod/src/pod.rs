@@ -21,6 +21,7 @@ use crate::event::{Event, Outcome, Queue};
 use crate::history::History;
 use crate::hook::Hook;
 use crate::permission::{Approver, PermissionMode, Permissions, Rule};
+use crate::reminder::{REMIND_AFTER, Reminder};
 use crate::session::{Entry, Opened, Session, SessionInfo, SessionStore};
 use crate::turn::{drive, drive_compaction};
 
@@ -48,6 +49,8 @@ pub(crate) struct Parts {
     /// The most bytes of text that `TaskList` gives.
     pub(crate) list_text_limit: usize,
     pub(crate) files: Files,
+    /// When the model is reminded of open tasks, if it is.
+    pub(crate) reminder: Option<Reminder>,
     breaker: Mutex<Breaker>,
 }
 
@@ -301,6 +304,7 @@ pub struct Builder {
     max_output_tokens: Option<u32>,
     reasoning_tokens: Option<u32>,
     compact_limits: CompactLimits,
+    remind_after: u32,
 }
 
 /// Through which tools a model keeps its task list.
@@ -340,6 +344,7 @@ impl Builder {
             max_output_tokens: None,
             reasoning_tokens: None,
             compact_limits: CompactLimits::default(),
+            remind_after: REMIND_AFTER,
         }
     }
 
@@ -438,6 +443,14 @@ impl Builder {
     /// When the history is compacted, and how much of it is kept.
     pub fn compact_limits(mut self, limits: CompactLimits) -> Self {
         self.compact_limits = limits;
+        self
+    }
+
+    /// After how many requests to the model without a use of the task list it is reminded of open
+    /// tasks, and again after as many more; [`REMIND_AFTER`] by default. 0 turns it off, and 1 means
+    /// 2, since no two requests in a row bring a reminder.
+    pub fn remind_after(mut self, requests: u32) -> Self {
+        self.remind_after = requests;
         self
     }
 
@@ -552,6 +565,7 @@ impl Builder {
             &directory,
             &registry,
         );
+        let reminder = Reminder::new(self.remind_after, self.task_tools, &registry);
         let permissions = Permissions {
             mode: self.mode,
             allow: self.allow,
@@ -579,6 +593,7 @@ impl Builder {
                 compact_limits: self.compact_limits,
                 list_text_limit,
                 files,
+                reminder,
                 breaker: Mutex::default(),
             },
             history,

@@ -17,6 +17,7 @@ use crate::event::{Event, Outcome, Queue, Status};
 use crate::history::History;
 use crate::hook::{AtEnd, Prompt};
 use crate::pod::Parts;
+use crate::reminder::remind;
 use crate::stuck::StuckGuard;
 
 /// How often in a row the model may run into its output limit before the run ends.
@@ -328,6 +329,7 @@ async fn ask(
     progress: &mut Progress,
 ) -> Result<AssistantMessage, PodError> {
     show_task_list(parts, history, events).await?;
+    remind(parts, history, events)?;
     // What the model is about to see must outlive a power cut.
     history.sync()?;
     if cfg!(debug_assertions) {
