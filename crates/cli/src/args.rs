@@ -108,6 +108,10 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
 
+    /// Leave the project's AGENTS.md and CLAUDE.md out of the system prompt
+    #[arg(long)]
+    pub(crate) bare: bool,
+
     /// One more directory that file tools may work in
     #[arg(long, value_name = "DIRECTORY", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,

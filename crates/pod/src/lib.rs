@@ -6,6 +6,7 @@
 //! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
 //! - `reminder`: open tasks that were left alone are named to the model.
 //! - [`compact`]: the history made small, the task list carried whole.
+//! - `instructions`: what the project tells agents. [`mention`]: files that a prompt names.
 //! - [`permission`] and [`hook`]: who may run what.
 //!
 //! This crate does not print, end the process or read its environment.
@@ -17,6 +18,8 @@ mod error;
 pub mod event;
 mod history;
 pub mod hook;
+mod instructions;
+pub mod mention;
 pub mod permission;
 pub mod pod;
 mod prompt;
@@ -35,6 +38,8 @@ pub use compact::{
 pub use error::PodError;
 pub use event::{Event, Outcome, Status};
 pub use hook::Hook;
+pub use instructions::INSTRUCTIONS_LIMIT;
+pub use mention::Mention;
 pub use permission::{Approver, PermissionMode, Rule};
 pub use pod::{Builder, Handle, Pod, Run, TaskTools};
 pub use reminder::REMIND_AFTER;

@@ -16,6 +16,7 @@ use crate::dispatch::{Dispatched, Next, denied_by_hook, run_calls};
 use crate::event::{Event, Outcome, Queue, Status};
 use crate::history::History;
 use crate::hook::{AtEnd, Prompt};
+use crate::mention::{Mention, bring_in};
 use crate::pod::Parts;
 use crate::reminder::remind;
 use crate::stuck::StuckGuard;
@@ -50,6 +51,7 @@ pub(crate) async fn drive(
     parts: &Parts,
     history: &mut History,
     prompt: UserMessage,
+    mentions: Vec<Mention>,
     cancel: CancellationToken,
     events: &Queue,
 ) -> Outcome {
@@ -71,7 +73,10 @@ pub(crate) async fn drive(
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            ended = turns(parts, history, events, &mut progress) => Some(ended),
+            ended = async {
+                bring_in(parts, history, &mentions, events).await?;
+                turns(parts, history, events, &mut progress).await
+            } => Some(ended),
         }
     };
     let status = match ended {
