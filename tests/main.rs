@@ -32,6 +32,7 @@ mod flow_prompt;
 mod flow_reminder;
 mod flow_run;
 mod flow_session;
+mod library_example;
 mod locking;
 mod program;
 mod prompt_program;

@@ -40,11 +40,20 @@ pub use event::{Event, Outcome, Status};
 pub use hook::Hook;
 pub use instructions::INSTRUCTIONS_LIMIT;
 pub use mention::Mention;
-pub use permission::{Approver, PermissionMode, Rule};
+pub use permission::{Answer, Approver, PermissionMode, Question, Rule};
 pub use pod::{Builder, Handle, Pod, Run, TaskTools};
 pub use reminder::REMIND_AFTER;
-pub use session::{SessionInfo, SessionStore};
+pub use session::{Entry, SessionInfo, SessionStore};
+
+// A program that embeds Pod needs only this crate.
+pub use llm;
+pub use tools;
 
 /// The name that stands for a model in messages that Pod itself made, such as the call of `TaskList`
 /// after a compaction.
 pub const RUNTIME: &str = "pod";
+
+/// The examples of the guide for programs are compiled with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;
