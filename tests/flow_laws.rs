@@ -1,6 +1,6 @@
 //! The laws over random sessions: what is live is what is replayed, ids are 1, 2, 3, ... in call
-//! order, every request is well-formed and extends the one before it, and a compaction carries the
-//! list, whatever a model, a person, a program and the world do.
+//! order, every request is well-formed and extends the one before it, reminders stand where they are
+//! due, and a compaction carries the list, whatever a model, a person, a program and the world do.
 //!
 //! `PROPTEST_CASES` sets how many sessions are tried; the default is 2,000.
 
@@ -21,7 +21,7 @@ use proptest::sample::select;
 use serde_json::json;
 use testkit::clock::StepClock;
 use testkit::future::{poll_run, yield_once};
-use testkit::laws::{Witness, check_session, session_info};
+use testkit::laws::{Witness, check_reminders, check_session, session_info};
 use testkit::tools::FakeTool;
 
 /// What is done to a session.
@@ -252,6 +252,9 @@ fn model(replies: Replies) -> Scripted {
 /// Said often enough to be worth a compaction.
 const PROMPT: &str = "Do what has to be done, and do not say more than needs to be said. ";
 
+/// Few enough that it comes to reminders in sessions as short as these.
+const REMIND_AFTER: u32 = 3;
+
 /// A session to which things are done.
 struct Random {
     home: tempfile::TempDir,
@@ -297,6 +300,7 @@ impl Random {
             .directory(self.home.path())
             .deny(Rule::parse_list("Act(secret)").unwrap())
             .max_turns(6)
+            .remind_after(REMIND_AFTER)
             .hook(Arc::new(self.deeds.clone()))
             .approver(Arc::new(self.deeds.clone()));
         FakeTool::all(count)
@@ -410,6 +414,7 @@ impl Random {
     fn check(&mut self) {
         let pod = self.pod.as_ref().unwrap();
         check_session(pod, &self.store);
+        check_reminders(pod.entries(), REMIND_AFTER as usize);
 
         // Law 5, from the results alone: each success is the next id.
         let mut names = HashMap::new();

@@ -108,6 +108,10 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
 
+    /// Leave the project's AGENTS.md and CLAUDE.md out of the system prompt
+    #[arg(long)]
+    pub(crate) bare: bool,
+
     /// One more directory that file tools may work in
     #[arg(long, value_name = "DIRECTORY", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,
@@ -142,6 +146,10 @@ pub(crate) struct RunOptions {
 
     #[command(flatten)]
     pub(crate) compact: CompactSizes,
+
+    /// Remind the model of open tasks when it left the list alone for this many requests; 0: never
+    #[arg(long, env = "POD_REMIND_AFTER", value_name = "N", default_value_t = pod::REMIND_AFTER)]
+    pub(crate) remind_after: u32,
 
     /// Print nothing but the answer and errors
     #[arg(short, long)]

@@ -20,10 +20,13 @@ pub(crate) fn run(options: &CompactOptions) -> anyhow::Result<ExitCode> {
         .enable_all()
         .build()
         .context("the asynchronous runtime cannot start")?;
-    let mut pod = Pod::builder(chosen.model)
+    let mut builder = Pod::builder(chosen.model)
         .directory(&directory)
-        .compact_limits(options.sizes.limits())
-        .resume(&store, &info, false)?;
+        .compact_limits(options.sizes.limits());
+    if let Some(home) = dirs::home_dir() {
+        builder = builder.home_directory(home);
+    }
+    let mut pod = builder.resume(&store, &info, false)?;
     for notice in pod.notices() {
         terminal::notice(notice);
     }

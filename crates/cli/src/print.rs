@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use llm::StopReason;
-use pod::{Builder, Event, Outcome, Pod, Rule, SessionInfo, SessionStore, Status, TaskTools};
+use pod::{
+    Builder, Event, Mention, Outcome, Pod, Rule, SessionInfo, SessionStore, Status, TaskTools,
+};
 use serde_json::{Value, json};
 use tools::task;
 use uuid::Uuid;
@@ -14,6 +16,7 @@ use uuid::Uuid;
 use crate::args::{OutputFormat, RunOptions};
 use crate::models::{self, Chosen};
 use crate::progress::Progress;
+use crate::sdk::options::InputFormat;
 use crate::{Usage, compact, home, print_line, prompt, terminal};
 
 /// Runs what the command line asks for.
@@ -30,6 +33,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
     } else {
         Some(prompt::read(options)?)
     };
+    let mentions = Mention::all_in(&prompt::typed(options));
     let chosen = models::choose(&options.model, answered)?;
     // One thread is enough: what takes long is waiting.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -38,7 +42,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
         .context("the asynchronous runtime cannot start")?;
     runtime.block_on(async {
         let pod = open(options, &chosen, &store, session.as_ref(), &directory)?;
-        work(options, pod, &chosen, prompt).await
+        work(options, pod, &chosen, prompt, mentions).await
     })
 }
 
@@ -141,8 +145,13 @@ pub(crate) fn configure(
         .directory(directory)
         .permission_mode(options.permission_mode)
         .compact_limits(options.compact.limits())
+        .remind_after(options.remind_after)
+        .project_instructions(reads_instructions(options))
         .allow(rules(&options.allowed_tools)?)
         .deny(rules(&options.disallowed_tools)?);
+    if let Some(home) = dirs::home_dir() {
+        builder = builder.home_directory(home);
+    }
     for directory in &options.add_dir {
         builder = builder.add_directory(directory);
     }
@@ -177,6 +186,16 @@ pub(crate) fn configure(
     Ok(builder)
 }
 
+/// Whether the instructions of the project are read. A program gets them if it asks for the settings of
+/// the project, as the Agent SDK has it; who types a prompt gets them anyway.
+fn reads_instructions(options: &RunOptions) -> bool {
+    let asked = match &options.sdk.setting_sources {
+        Some(names) => names.split(',').any(|name| name.trim() == "project"),
+        None => options.sdk.input_format == InputFormat::Text,
+    };
+    asked && !options.bare
+}
+
 /// The names that `--tools` restricts the built-in tools to, if it does.
 pub(crate) fn offered_tools(options: &RunOptions) -> Option<Vec<String>> {
     let names = options.tools.as_ref()?;
@@ -191,8 +210,10 @@ async fn work(
     mut pod: Pod,
     chosen: &Chosen,
     prompt: Option<String>,
+    mentions: Vec<Mention>,
 ) -> anyhow::Result<ExitCode> {
     let mut prompt = prompt;
+    let mut mentions = mentions;
     let mut outcome = None;
     loop {
         let text = match (prompt.take(), &chosen.recorded) {
@@ -203,7 +224,7 @@ async fn work(
             },
             (None, None) => break,
         };
-        let finished = one_run(options, &mut pod, text).await;
+        let finished = one_run(options, &mut pod, text, std::mem::take(&mut mentions)).await;
         let completed = matches!(finished.status, Status::Completed);
         outcome = Some(finished);
         if !completed {
@@ -216,7 +237,12 @@ async fn work(
     report(options, &pod, &outcome)
 }
 
-async fn one_run(options: &RunOptions, pod: &mut Pod, prompt: String) -> Arc<Outcome> {
+async fn one_run(
+    options: &RunOptions,
+    pod: &mut Pod,
+    prompt: String,
+    mentions: Vec<Mention>,
+) -> Arc<Outcome> {
     let handle = pod.handle();
     // They are caught from here on: a command of the run must not begin before.
     let signals = StopSignals::new();
@@ -231,7 +257,7 @@ async fn one_run(options: &RunOptions, pod: &mut Pod, prompt: String) -> Arc<Out
     });
     let tasks = pod.tasks().clone();
     let mut progress = Progress::new(options.quiet);
-    let mut run = pod.run(prompt.as_str());
+    let mut run = pod.run_with(prompt, mentions);
     let outcome = loop {
         let event = match run.next().await {
             Some(Event::Finished(outcome)) => break outcome,

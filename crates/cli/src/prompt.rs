@@ -22,15 +22,21 @@ pub(crate) fn is_given(options: &RunOptions) -> bool {
             .is_some_and(|text| !text.is_empty())
 }
 
+/// What the command line says of the prompt. What is piped in is data: it names no files.
+pub(crate) fn typed(options: &RunOptions) -> String {
+    words(options).collect::<Vec<_>>().join("\n\n")
+}
+
+fn words(options: &RunOptions) -> impl Iterator<Item = &str> {
+    let given = [options.print.as_deref(), options.prompt.as_deref()];
+    let given = given.into_iter().flatten();
+    given.filter(|text| !text.is_empty() && *text != "-")
+}
+
 /// The prompt. Piped input stands below what the command line says.
 pub(crate) fn read(options: &RunOptions) -> anyhow::Result<String> {
     let given = [options.print.as_deref(), options.prompt.as_deref()];
-    let mut parts: Vec<String> = given
-        .into_iter()
-        .flatten()
-        .filter(|text| !text.is_empty() && *text != "-")
-        .map(str::to_owned)
-        .collect();
+    let mut parts: Vec<String> = words(options).map(str::to_owned).collect();
     let dash = given.contains(&Some("-"));
     if dash || is_piped() {
         let piped = read_input()?;

@@ -218,6 +218,8 @@ pub enum Origin {
     Reminder,
     /// What a hook of the program has to say.
     Hook,
+    /// A file that the prompt before it names.
+    Attachment,
     /// An origin that a newer version wrote; its text is shown, its data is not interpreted.
     Other(String),
 }
@@ -234,6 +236,7 @@ impl Origin {
             Self::TaskEdit => "task_edit",
             Self::Reminder => "reminder",
             Self::Hook => "hook",
+            Self::Attachment => "attachment",
             Self::Other(name) => name,
         }
     }
@@ -250,6 +253,7 @@ impl From<&str> for Origin {
             "task_edit" => Self::TaskEdit,
             "reminder" => Self::Reminder,
             "hook" => Self::Hook,
+            "attachment" => Self::Attachment,
             other => Self::Other(other.to_owned()),
         }
     }

@@ -15,6 +15,21 @@ const ALIASES: &[(&str, &str)] = &[
     ("haiku", "claude-haiku-4-5"),
 ];
 
+/// Makes the model that a name stands for, with what is known of models by itself and the usual
+/// retries; see [`Providers::model`]. `variable` looks up a variable of the environment, since a
+/// library does not read the process's own.
+pub fn model(
+    spec: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<Arc<dyn Model>, ModelError> {
+    let providers = Providers {
+        variable,
+        capabilities: &Capabilities::default(),
+        retry: &RetryPolicy::default(),
+    };
+    providers.model(spec)
+}
+
 /// Where names of models are looked up.
 #[derive(Clone, Copy)]
 pub struct Providers<'a> {

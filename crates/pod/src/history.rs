@@ -9,6 +9,7 @@ use tools::task::{Change, TaskFold, TaskStore};
 use uuid::Uuid;
 
 use crate::RUNTIME;
+use crate::reminder::Idle;
 use crate::replay::fold_entry;
 use crate::session::entry::encode;
 use crate::session::{Contents, Entry, LogError, Opened, Parent, Reason, Session};
@@ -31,6 +32,8 @@ pub(crate) struct History {
     runtime_calls: HashSet<String>,
     /// Whether a task snapshot was carried here and the model was not shown the list since.
     list_due: bool,
+    /// How long the task list was not used.
+    idle: Idle,
     size: Size,
 }
 
@@ -69,6 +72,7 @@ impl History {
             open_calls: VecDeque::new(),
             runtime_calls: HashSet::new(),
             list_due: false,
+            idle: Idle::default(),
             size: Size::default(),
         }
     }
@@ -116,6 +120,7 @@ impl History {
         self.open_calls.clear();
         self.runtime_calls.clear();
         self.list_due = false;
+        self.idle = Idle::default();
         self.size = Size::default();
         for (index, entry) in entries.iter().enumerate() {
             if let Err(warning) = self.remember(entry) {
@@ -158,6 +163,7 @@ impl History {
         let estimate = tokens::of_item(&entry.item);
         self.size.estimate += estimate;
         self.size.since += estimate;
+        self.idle.fold(entry);
         match &*entry.item {
             Item::Assistant(message) => {
                 for call in message.calls() {
@@ -254,6 +260,11 @@ impl History {
     /// The list was shown, or could not be: it is not tried again for this snapshot.
     pub(crate) fn list_is_shown(&mut self) {
         self.list_due = false;
+    }
+
+    /// How long the task list was not used.
+    pub(crate) fn idle(&self) -> &Idle {
+        &self.idle
     }
 
     /// The size of the next request in tokens, if what stands before the history has `prefix`.

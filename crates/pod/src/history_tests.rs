@@ -25,13 +25,14 @@ fn resume(store: &SessionStore, history: History) -> (History, Vec<String>) {
 
 #[track_caller]
 fn check_resume(store: &SessionStore, history: History) -> History {
-    let live = (history.entries().to_vec(), history.tasks().snapshot());
+    let derived = |history: &History| {
+        let (entries, tasks) = (history.entries().to_vec(), history.tasks().snapshot());
+        (entries, tasks, history.idle().requests())
+    };
+    let live = derived(&history);
     let (history, notices) = resume(store, history);
     assert_eq!(notices, [] as [String; 0]);
-    assert_eq!(
-        (history.entries().to_vec(), history.tasks().snapshot()),
-        live
-    );
+    assert_eq!(derived(&history), live);
     history
 }
 
@@ -318,4 +319,26 @@ fn counted_resumes() {
         history = resume(&store, history).0;
     }
     assert_eq!(history.tasks().counts().total(), 200);
+}
+
+/// What a hook gave a call in place of its arguments and cannot be read counts for nothing, and neither
+/// does what was sent: the tool did not run with that.
+#[test]
+fn changed_arguments_that_cannot_be_read_are_told() {
+    let (_store, mut history) = begin();
+    let calls = [create("call_1", "A"), create("call_2", "B")];
+    history.append(assistant("", &calls)).unwrap();
+    let mut warnings = Vec::new();
+    for (id, is_error) in [("call_1", false), ("call_2", true)] {
+        let result = ToolResult {
+            is_error,
+            changed_arguments: Some(llm::Arguments::new("{\"subject\":")),
+            ..ToolResult::error(id, "done")
+        };
+        let committed = history.append(Item::ToolResult(result)).unwrap();
+        assert_eq!(committed.changes, []);
+        warnings.extend(committed.warning);
+    }
+    assert_eq!(history.tasks().counts().total(), 0);
+    insta::assert_snapshot!(warnings.join("\n"), @"call call_1: the arguments that it ran with cannot be read: EOF while parsing a value at line 1 column 11; skipped");
 }

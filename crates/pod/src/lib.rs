@@ -4,7 +4,9 @@
 //! - [`pod`]: [`Pod`], its [`Builder`] and a [`Run`]. [`event`]: what a run tells.
 //! - [`session`]: the log. `history`: the one place where it grows. [`replay`]: from entries to tasks.
 //! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
+//! - `reminder`: open tasks that were left alone are named to the model.
 //! - [`compact`]: the history made small, the task list carried whole.
+//! - `instructions`: what the project tells agents. [`mention`]: files that a prompt names.
 //! - [`permission`] and [`hook`]: who may run what.
 //!
 //! This crate does not print, end the process or read its environment.
@@ -16,9 +18,12 @@ mod error;
 pub mod event;
 mod history;
 pub mod hook;
+mod instructions;
+pub mod mention;
 pub mod permission;
 pub mod pod;
 mod prompt;
+mod reminder;
 pub mod replay;
 pub mod session;
 mod stuck;
@@ -33,10 +38,22 @@ pub use compact::{
 pub use error::PodError;
 pub use event::{Event, Outcome, Status};
 pub use hook::Hook;
-pub use permission::{Approver, PermissionMode, Rule};
+pub use instructions::INSTRUCTIONS_LIMIT;
+pub use mention::Mention;
+pub use permission::{Answer, Approver, PermissionMode, Question, Rule};
 pub use pod::{Builder, Handle, Pod, Run, TaskTools};
-pub use session::{SessionInfo, SessionStore};
+pub use reminder::REMIND_AFTER;
+pub use session::{Entry, SessionInfo, SessionStore};
+
+// A program that embeds Pod needs only this crate.
+pub use llm;
+pub use tools;
 
 /// The name that stands for a model in messages that Pod itself made, such as the call of `TaskList`
 /// after a compaction.
 pub const RUNTIME: &str = "pod";
+
+/// The examples of the guide for programs are compiled with the others.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/library.md")]
+struct Guide;

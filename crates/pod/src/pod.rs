@@ -20,8 +20,11 @@ use crate::compact::{self, Breaker, CompactLimits, CompactPlan, Files, Trigger};
 use crate::event::{Event, Outcome, Queue};
 use crate::history::History;
 use crate::hook::Hook;
+use crate::instructions::Instructions;
+use crate::mention::Mention;
 use crate::permission::{Approver, PermissionMode, Permissions, Rule};
-use crate::session::{Entry, Opened, Session, SessionInfo, SessionStore};
+use crate::reminder::{REMIND_AFTER, Reminder};
+use crate::session::{Entry, Session, SessionInfo, SessionStore};
 use crate::turn::{drive, drive_compaction};
 
 /// A model at work in a directory, with a session that is logged.
@@ -48,6 +51,8 @@ pub(crate) struct Parts {
     /// The most bytes of text that `TaskList` gives.
     pub(crate) list_text_limit: usize,
     pub(crate) files: Files,
+    /// When the model is reminded of open tasks, if it is.
+    pub(crate) reminder: Option<Reminder>,
     breaker: Mutex<Breaker>,
 }
 
@@ -148,12 +153,25 @@ impl Pod {
     /// The run goes on only while its events are read. Dropping it interrupts it at the point where
     /// it is; the history stays in order.
     pub fn run(&mut self, prompt: impl Into<UserMessage>) -> Run<'_> {
+        self.run_with(prompt, Vec::new())
+    }
+
+    /// The same, with files that the prompt names: each is brought in behind it, once. What names no
+    /// file is told by [`Event::Warning`] where a file was surely meant, and the prompt stays as it is.
+    ///
+    /// ```no_run
+    /// # async fn example(pod: &mut pod::Pod) {
+    /// let prompt = "What does @src/main.rs do?";
+    /// pod.run_with(prompt, pod::Mention::all_in(prompt)).outcome().await;
+    /// # }
+    /// ```
+    pub fn run_with(&mut self, prompt: impl Into<UserMessage>, mentions: Vec<Mention>) -> Run<'_> {
         let prompt = prompt.into();
         let (cancel, queue) = self.begin_run();
         let (parts, history, events) = (&self.parts, &mut self.history, queue.clone());
         Run {
             progress: RunProgress::Going(Box::pin(async move {
-                drive(parts, history, prompt, cancel, &events).await
+                drive(parts, history, prompt, mentions, cancel, &events).await
             })),
             events: queue,
         }
@@ -301,6 +319,9 @@ pub struct Builder {
     max_output_tokens: Option<u32>,
     reasoning_tokens: Option<u32>,
     compact_limits: CompactLimits,
+    remind_after: u32,
+    reads_instructions: bool,
+    home: Option<PathBuf>,
 }
 
 /// Through which tools a model keeps its task list.
@@ -340,6 +361,9 @@ impl Builder {
             max_output_tokens: None,
             reasoning_tokens: None,
             compact_limits: CompactLimits::default(),
+            remind_after: REMIND_AFTER,
+            reads_instructions: true,
+            home: None,
         }
     }
 
@@ -441,11 +465,39 @@ impl Builder {
         self
     }
 
+    /// Whether the system prompt has the instructions of the project: `AGENTS.md` and `CLAUDE.md` of
+    /// the directory and of those above it, up to the root of the repository or to the home
+    /// directory, at most [`INSTRUCTIONS_LIMIT`](crate::INSTRUCTIONS_LIMIT) bytes. It has by default.
+    ///
+    /// A session keeps the ones that it was begun with. A fork reads them anew.
+    pub fn project_instructions(mut self, reads: bool) -> Self {
+        self.reads_instructions = reads;
+        self
+    }
+
+    /// The home directory of the person: what `~/` in a permission rule means, and where the search
+    /// for instructions ends. Not known by default.
+    pub fn home_directory(mut self, directory: impl Into<PathBuf>) -> Self {
+        let directory = directory.into();
+        self.home = Some(directory.canonicalize().unwrap_or(directory));
+        self
+    }
+
+    /// After how many requests to the model without a use of the task list it is reminded of open
+    /// tasks, and again after as many more; [`REMIND_AFTER`] by default. 0 turns it off, and 1 means
+    /// 2, since no two requests in a row bring a reminder.
+    pub fn remind_after(mut self, requests: u32) -> Self {
+        self.remind_after = requests;
+        self
+    }
+
     /// Begins a session in the store, under the given id or a new one.
     pub fn start(self, store: &SessionStore, id: Option<Uuid>) -> Result<Pod, PodError> {
         let scope = self.scope()?;
-        let session = store.create(scope.working_directory(), id)?;
-        Ok(self.build(scope, History::begin(session), Vec::new()))
+        let Instructions { text, notices } = self.instructions(&scope);
+        let text = Some(text).filter(|text| !text.is_empty());
+        let session = store.create_with(scope.working_directory(), id, text)?;
+        Ok(self.build(scope, History::begin(session), notices))
     }
 
     /// Goes on with a session. With `salvage`, one with a damaged log goes on from what stands
@@ -457,8 +509,15 @@ impl Builder {
         salvage: bool,
     ) -> Result<Pod, PodError> {
         let scope = self.scope()?;
-        let opened = store.open(session, salvage)?;
-        self.restore(scope, opened)
+        let mut opened = store.open(session, salvage)?;
+        let now = self.instructions(&scope).text;
+        if self.reads_instructions && now != opened.session.instructions().unwrap_or_default() {
+            opened.notices.push(String::from(
+                "AGENTS.md and CLAUDE.md do not say what they said when the session began, and it goes on with what they said then; a fork (--fork-session) or a new session reads them anew",
+            ));
+        }
+        let (history, notices) = History::restore(opened)?;
+        Ok(self.build(scope, history, notices))
     }
 
     /// Begins a session with what another one has, up to and including an entry if one is given.
@@ -470,13 +529,21 @@ impl Builder {
         at: Option<Uuid>,
     ) -> Result<Pod, PodError> {
         let scope = self.scope()?;
-        let opened = store.fork(session, scope.working_directory(), id, at)?;
-        self.restore(scope, opened)
-    }
-
-    fn restore(self, scope: Scope, opened: Opened) -> Result<Pod, PodError> {
+        let Instructions { text, notices } = self.instructions(&scope);
+        let text = Some(text).filter(|text| !text.is_empty());
+        let mut opened = store.fork_with(session, scope.working_directory(), id, at, text)?;
+        opened.notices.extend(notices);
         let (history, notices) = History::restore(opened)?;
         Ok(self.build(scope, history, notices))
+    }
+
+    /// What the project says now; nothing if it is not to be read.
+    fn instructions(&self, scope: &Scope) -> Instructions {
+        if self.reads_instructions {
+            Instructions::read(scope.working_directory(), self.home.as_deref())
+        } else {
+            Instructions::default()
+        }
     }
 
     /// The directories, and with them all that can be wrong with what was set up: it is told before
@@ -549,15 +616,21 @@ impl Builder {
         let system_prompt = crate::prompt::system_prompt(
             self.system_prompt.as_deref(),
             self.appended_prompt.as_deref(),
+            history
+                .session()
+                .instructions()
+                .filter(|_| self.reads_instructions),
             &directory,
             &registry,
         );
+        let reminder = Reminder::new(self.remind_after, self.task_tools, &registry);
         let permissions = Permissions {
             mode: self.mode,
             allow: self.allow,
             deny: self.deny,
             directory,
             scope: Some(files.scope.clone()),
+            home: self.home,
         };
         Pod {
             parts: Parts {
@@ -579,6 +652,7 @@ impl Builder {
                 compact_limits: self.compact_limits,
                 list_text_limit,
                 files,
+                reminder,
                 breaker: Mutex::default(),
             },
             history,

@@ -5,13 +5,15 @@ use std::path::Path;
 use tools::Registry;
 use tools::task;
 
-/// The system prompt: Pod's own text or the one given, where the work is done, and what was appended.
+/// The system prompt: Pod's own text or the one given, where the work is done, the instructions of
+/// the project, and what was appended.
 ///
 /// It holds nothing that changes from one day or one run to the next, so that a resumed session
 /// finds the provider's cache warm. An empty text that is given is an empty prompt.
 pub(crate) fn system_prompt(
     replacement: Option<&str>,
     appended: Option<&str>,
+    instructions: Option<&str>,
     directory: &Path,
     registry: &Registry,
 ) -> String {
@@ -31,6 +33,7 @@ pub(crate) fn system_prompt(
             std::env::consts::OS
         ));
     }
+    parts.extend(instructions.map(str::to_owned));
     parts.extend(appended.map(str::to_owned));
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n")

@@ -28,8 +28,24 @@ pub fn fold_entry(fold: &mut TaskFold, entry: &Entry) -> Result<Vec<Change>, War
         }
         Item::ToolResult(result) => {
             let changed = match &result.changed_arguments {
-                Some(arguments) => arguments.parse().ok(),
                 None => None,
+                Some(arguments) => match arguments.parse() {
+                    Ok(changed) => Some(changed),
+                    // What the tool ran with is not known, and what was sent is not that.
+                    Err(error) if fold.waits_for(&result.call_id) => {
+                        fold.result(&result.call_id, true, None)?;
+                        if result.is_error {
+                            return Ok(Vec::new());
+                        }
+                        return Err(Warning {
+                            subject: format!("call {}", result.call_id),
+                            reason: format!(
+                                "the arguments that it ran with cannot be read: {error}"
+                            ),
+                        });
+                    }
+                    Err(_) => None,
+                },
             };
             fold.result(&result.call_id, result.is_error, changed.as_ref())
         }

@@ -16,7 +16,9 @@ use crate::dispatch::{Dispatched, Next, denied_by_hook, run_calls};
 use crate::event::{Event, Outcome, Queue, Status};
 use crate::history::History;
 use crate::hook::{AtEnd, Prompt};
+use crate::mention::{Mention, bring_in};
 use crate::pod::Parts;
+use crate::reminder::remind;
 use crate::stuck::StuckGuard;
 
 /// How often in a row the model may run into its output limit before the run ends.
@@ -49,6 +51,7 @@ pub(crate) async fn drive(
     parts: &Parts,
     history: &mut History,
     prompt: UserMessage,
+    mentions: Vec<Mention>,
     cancel: CancellationToken,
     events: &Queue,
 ) -> Outcome {
@@ -70,7 +73,10 @@ pub(crate) async fn drive(
         tokio::select! {
             biased;
             () = cancel.cancelled() => None,
-            ended = turns(parts, history, events, &mut progress) => Some(ended),
+            ended = async {
+                bring_in(parts, history, &mentions, events).await?;
+                turns(parts, history, events, &mut progress).await
+            } => Some(ended),
         }
     };
     let status = match ended {
@@ -328,6 +334,7 @@ async fn ask(
     progress: &mut Progress,
 ) -> Result<AssistantMessage, PodError> {
     show_task_list(parts, history, events).await?;
+    remind(parts, history, events)?;
     // What the model is about to see must outlive a power cut.
     history.sync()?;
     if cfg!(debug_assertions) {

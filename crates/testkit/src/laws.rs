@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use llm::{AssistantMessage, Capability, Delta, Item, Model, ModelError, Origin, Request};
 use pod::replay::fold_entry;
-use pod::session::{LogError, segment};
+use pod::session::{Entry, LogError, segment};
 use pod::{Pod, SessionInfo, SessionStore};
 use tools::task::TaskFold;
 
@@ -174,4 +174,59 @@ impl Model for Witness {
         yield_once().await;
         message
     }
+}
+
+/// Panics unless the reminders in the newest segment of a session that reminds after so many requests
+/// stand where they must, and nowhere else: in front of a request to the model, as many requests after
+/// the list was used last, while there are open tasks.
+///
+/// This is the rule once more, found by looking back from each entry, to compare with the fold that the
+/// product has.
+#[track_caller]
+pub fn check_reminders(entries: &[Entry], after: usize) {
+    let mut fold = TaskFold::default();
+    for (place, entry) in entries.iter().enumerate() {
+        let before = entries.get(..place).unwrap();
+        let is_due = idle_requests(before) >= after.max(2) && fold.store().counts().open() > 0;
+        match &*entry.item {
+            _ if entry.carried => {}
+            Item::System(message) if message.origin == Origin::Reminder => {
+                assert!(
+                    is_due,
+                    "a reminder that is not due: {place} in {entries:#?}"
+                );
+            }
+            Item::Assistant(message) if message.model != pod::RUNTIME => {
+                assert!(!is_due, "a reminder is missing: {place} in {entries:#?}");
+            }
+            _ => {}
+        }
+        fold_entry(&mut fold, entry).unwrap();
+    }
+}
+
+/// How many answers of the model stand behind the last use of the task list.
+fn idle_requests(entries: &[Entry]) -> usize {
+    let is_use = |entry: &&Entry| match &*entry.item {
+        Item::System(message) => matches!(
+            message.origin,
+            Origin::Reminder | Origin::TaskSnapshot | Origin::TaskEdit
+        ),
+        Item::ToolResult(result) => {
+            let is_task_call = |entry: &Entry| match &*entry.item {
+                Item::Assistant(message) => message
+                    .calls()
+                    .any(|call| call.id == result.call_id && tools::task::is_reserved(&call.name)),
+                _ => false,
+            };
+            !entry.carried && !result.is_error && entries.iter().any(is_task_call)
+        }
+        _ => false,
+    };
+    let is_answer = |entry: &&Entry| {
+        matches!(&*entry.item, Item::Assistant(message) if message.model != pod::RUNTIME)
+            && !entry.carried
+    };
+    let behind = entries.iter().rev().take_while(|entry| !is_use(entry));
+    behind.filter(is_answer).count()
 }

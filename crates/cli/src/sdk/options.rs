@@ -50,7 +50,7 @@ pub(crate) struct SdkOptions {
     #[arg(long, value_name = "JSON")]
     pub(crate) settings: Option<String>,
 
-    /// Accepted for habit: Pod reads no settings but those of --settings
+    /// Whose settings count: with `project` the AGENTS.md and CLAUDE.md of the project are read
     #[arg(long, hide = true, value_name = "NAMES")]
     pub(crate) setting_sources: Option<String>,
 

@@ -45,8 +45,8 @@ enum Worth {
 ///
 /// First old tool output is shortened, then the oldest entries are told in one line each, then the
 /// oldest are left out; what the user said goes after what the agent did, and an earlier summary
-/// last of all. The task list that an earlier compaction put in is not told: the worker is given the
-/// list as it is now.
+/// last of all. The task list that an earlier compaction put in, and reminders of it, are not told: the
+/// worker is given the list as it is now.
 ///
 /// Only lines of this module stand at the margin, and all that was said is quoted behind `| `: nothing in the
 /// history can pass for a message to the worker, or for one of the user.
@@ -138,7 +138,7 @@ fn told_parts(entries: &[Entry]) -> Vec<Part<'_>> {
                 Worth::Work
             }
             Item::System(message) => match message.origin {
-                Origin::TaskSnapshot => continue,
+                Origin::TaskSnapshot | Origin::Reminder => continue,
                 Origin::Summary => Worth::Summary,
                 _ => Worth::Work,
             },

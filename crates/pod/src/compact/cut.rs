@@ -167,12 +167,17 @@ pub(super) fn runtime_calls(entries: &[Entry]) -> HashSet<&str> {
         .collect()
 }
 
-/// Whether an entry can be kept: all but what compactions make.
+/// Whether an entry can be kept: all but what compactions make, and reminders.
 fn is_kept(entry: &Entry, runtime_calls: &HashSet<&str>) -> bool {
     match &*entry.item {
         Item::System(message) => !matches!(
             message.origin,
-            Origin::Summary | Origin::TaskSnapshot | Origin::AutoRead | Origin::References
+            Origin::Summary
+                | Origin::TaskSnapshot
+                | Origin::AutoRead
+                | Origin::References
+                // What it says of the list was so when it was written.
+                | Origin::Reminder
         ),
         Item::Assistant(message) => message.model != RUNTIME,
         Item::ToolResult(result) => !runtime_calls.contains(result.call_id.as_str()),

@@ -25,12 +25,12 @@ pub(crate) struct Files {
     pub(crate) tracker: Tracker,
 }
 
-/// Reads files for the worker, and can do nothing else.
+/// Reads files for the worker, or for a prompt that names them, and can do nothing else.
 ///
 /// It reads what the agent itself may read: inside the scope, by the permission rules, and with the
 /// say of the hooks.
 #[derive(Clone, Copy)]
-pub(super) struct FileReader<'a> {
+pub(crate) struct FileReader<'a> {
     parts: &'a Parts,
 }
 
@@ -38,6 +38,11 @@ impl<'a> FileReader<'a> {
     /// A reader for a session; `None` if the session has no tool that reads.
     pub(super) fn new(parts: &'a Parts) -> Option<Self> {
         parts.registry.get(READ).map(|_| Self { parts })
+    }
+
+    /// A reader of what a person named: they may show a file to a model that cannot read.
+    pub(crate) fn for_person(parts: &'a Parts) -> Self {
+        Self { parts }
     }
 
     /// A tracker for what the agent is to see, see [`Tracker::separate`].
@@ -54,9 +59,9 @@ impl<'a> FileReader<'a> {
 
     /// The content of a file or a part of it, as the Read tool gives it for these arguments. What was
     /// read is noted in `tracker`.
-    pub(super) async fn read(self, arguments: &Value, tracker: &Tracker) -> Result<String, String> {
+    pub(crate) async fn read(self, arguments: &Value, tracker: &Tracker) -> Result<String, String> {
         // Not an id of the history: these calls are none of the agent's.
-        let id = format!("compact_{}", Uuid::now_v7().simple());
+        let id = format!("read_{}", Uuid::now_v7().simple());
         let tool = Read::new(self.parts.files.scope.clone(), tracker.clone());
         let question = HookCall {
             id: &id,

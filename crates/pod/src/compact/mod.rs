@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 use llm::{Delta, Usage};
 use tools::task::render;
 
-pub(crate) use files::Files;
+pub(crate) use files::{FileReader, Files};
 pub(crate) use limits::Breaker;
 pub use limits::{CompactLimits, Threshold};
 pub(crate) use plan::list_text_limit;
@@ -42,7 +42,6 @@ use crate::hook::BeforeCompaction;
 use crate::pod::Parts;
 use crate::session::Entry;
 use carry::{Bounds, Carried, Shown};
-use files::FileReader;
 use limits::HARD_LIMIT;
 use plan::Plan;
 use worker::{Assignment, Work};

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tools::{Effect, Scope, Tool};
 
+use path::Bases;
 use rule::Reading;
 pub use rule::Rule;
 
@@ -87,6 +88,8 @@ pub struct Permissions {
     /// Where files may be edited; anywhere if it is not given. The tools refuse what is outside in any
     /// case: here it is a denial, which is reported as one.
     pub scope: Option<Scope>,
+    /// What `~/` in rules means, if it is known.
+    pub home: Option<PathBuf>,
 }
 
 /// What is to be done about a call.
@@ -104,8 +107,11 @@ impl Permissions {
     pub(crate) fn judge(&self, tool: &dyn Tool, arguments: &Value) -> Verdict {
         let target = tool.target(arguments);
         let target = target.as_deref();
-        let directory = &self.directory;
-        let forbids = |rule: &&Rule| rule.matches(tool, target, directory, Reading::Forbidding);
+        let bases = Bases {
+            directory: &self.directory,
+            home: self.home.as_deref(),
+        };
+        let forbids = |rule: &&Rule| rule.matches(tool, target, bases, Reading::Forbidding);
         if let Some(rule) = self.deny.iter().find(forbids) {
             return Verdict::Deny(match target {
                 None if !rule.is_whole_tool() => format!(
@@ -133,7 +139,7 @@ impl Permissions {
         if self.mode == PermissionMode::Plan {
             return Verdict::Deny(String::from("in plan mode only reading is allowed"));
         }
-        let allows = |rule: &Rule| rule.matches(tool, target, directory, Reading::Allowing);
+        let allows = |rule: &Rule| rule.matches(tool, target, bases, Reading::Allowing);
         if self.allow.iter().any(allows) {
             return Verdict::Allow;
         }

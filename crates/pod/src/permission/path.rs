@@ -5,16 +5,25 @@ use std::path::{Component, Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
+/// Where paths in rules and calls start from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bases<'a> {
+    /// The working directory.
+    pub(super) directory: &'a Path,
+    /// What `~` means in a rule, if it is known.
+    pub(super) home: Option<&'a Path>,
+}
+
 /// Whether the path leads, once links are followed, to one that the pattern means.
-pub(super) fn is_allowed(pattern: &str, path: &str, directory: &Path) -> bool {
-    let pattern = Pattern::new(pattern, directory);
-    resolved(&directory.join(path)).is_ok_and(|path| pattern.matches(&path))
+pub(super) fn is_allowed(pattern: &str, path: &str, bases: Bases<'_>) -> bool {
+    let pattern = Pattern::new(pattern, bases);
+    resolved(&bases.directory.join(path)).is_ok_and(|path| pattern.matches(&path))
 }
 
 /// Whether the path may be one that the pattern means: by what it says, or by where it leads.
-pub(super) fn is_forbidden(pattern: &str, path: &str, directory: &Path) -> bool {
-    let joined = directory.join(path);
-    let pattern = Pattern::new(pattern, directory);
+pub(super) fn is_forbidden(pattern: &str, path: &str, bases: Bases<'_>) -> bool {
+    let joined = bases.directory.join(path);
+    let pattern = Pattern::new(pattern, bases);
     pattern.is_broken
         || pattern.matches(&lexical(&joined))
         || resolved(&joined).is_ok_and(|path| pattern.matches(&path))
@@ -30,12 +39,21 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn new(pattern: &str, directory: &Path) -> Self {
+    fn new(pattern: &str, bases: Bases<'_>) -> Self {
+        let Bases { directory, home } = bases;
         let pattern = pattern.trim_start_matches("./").trim_end_matches('/');
-        // Two slashes mark an absolute path in the rules of the Agent SDK.
-        let pattern = match pattern.strip_prefix("//") {
-            Some(rest) => format!("/{rest}"),
-            None => pattern.to_owned(),
+        let below_home = pattern
+            .strip_prefix('~')
+            .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+        let pattern = match (below_home, home) {
+            (Some(rest), Some(home)) => {
+                format!("{}{rest}", globset::escape(&home.to_string_lossy()))
+            }
+            // Two slashes mark an absolute path in the rules of the Agent SDK.
+            _ => match pattern.strip_prefix("//") {
+                Some(rest) => format!("/{rest}"),
+                None => pattern.to_owned(),
+            },
         };
         let absolute = if Path::new(&pattern).is_absolute() {
             pattern.clone()

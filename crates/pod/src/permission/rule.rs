@@ -1,11 +1,11 @@
 //! A permission rule, as people write it.
 
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
 use tools::{Effect, Tool};
 
+use super::path::Bases;
 use super::{command, path};
 
 /// A rule: a tool, or the calls of a tool that are about what the pattern says.
@@ -18,6 +18,7 @@ use super::{command, path};
 /// | `Bash(npm run * --fix)` | commands that have any text where the `*` stands |
 /// | `Edit(src/**)` | files below `src` in the working directory |
 /// | `Edit(/srv/data)` | that file, or everything below that directory |
+/// | `Edit(~/notes/**)` | files below `notes` in the home directory, if that is known |
 /// | `Read(.env)`, `Read(*.pem)` | a pattern without `/`: files of this name in any directory |
 ///
 /// A rule that allows is read narrowly: a command that holds several commands, redirects or runs
@@ -82,7 +83,7 @@ impl Rule {
         &self,
         tool: &dyn Tool,
         target: Option<&str>,
-        directory: &Path,
+        bases: Bases<'_>,
         reading: Reading,
     ) -> bool {
         if self.tool != tool.name() {
@@ -96,8 +97,8 @@ impl Rule {
                 Reading::Forbidding => command::is_forbidden(pattern, target),
             },
             (Some(pattern), Some(target)) => match reading {
-                Reading::Allowing => path::is_allowed(pattern, target, directory),
-                Reading::Forbidding => path::is_forbidden(pattern, target, directory),
+                Reading::Allowing => path::is_allowed(pattern, target, bases),
+                Reading::Forbidding => path::is_forbidden(pattern, target, bases),
             },
         }
     }

@@ -51,6 +51,7 @@ fn judge(directory: &Path, mode: PermissionMode, rules: &str, tool: &Any, about:
         deny: Rule::parse_list(deny).unwrap(),
         directory: directory.to_owned(),
         scope: None,
+        home: Some(PathBuf::from("/home/ada")),
     };
     permissions.judge(tool, &json!({"about": about}))
 }
@@ -325,6 +326,13 @@ fn a_path_is_allowed_by_where_it_leads() {
     check("!Read(*.pem)", &READ, "keys/a.pem/b", "deny");
     check("!Read(*.pem)", &READ, "a.pem.txt", "allow");
     check("!Read(src/*.rs)", &READ, "src/deep/a.rs", "allow");
+
+    // `~` is the home directory, and only in front of a slash.
+    check("Edit(~/notes/**)", &EDIT, "/home/ada/notes/a.md", "allow");
+    check("Edit(~/notes)", &EDIT, "/home/ada/notes/../b.md", "ask");
+    check("!Read(~/.ssh/**)", &READ, "/home/ada/.ssh/id", "deny");
+    check("!Read(~)", &READ, "/home/ada/x", "deny");
+    check("!Read(~bob/x)", &READ, "/home/ada/x", "allow");
 
     // Brackets may be meant as they stand.
     check(

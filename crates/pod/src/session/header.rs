@@ -37,6 +37,9 @@ pub struct Header {
     /// Where its first items come from, if it was begun from another segment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// The instructions of the project, word for word as the system prompt of the session has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
     /// Details of the event that began it, such as the sizes before and after a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,

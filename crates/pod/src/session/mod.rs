@@ -50,6 +50,7 @@ pub struct Session {
     path: PathBuf,
     directory: PathBuf,
     segment: u32,
+    instructions: Option<String>,
     disk: Arc<dyn Disk>,
     clock: Arc<dyn Clock>,
     writer: Writer,
@@ -87,6 +88,11 @@ impl Session {
     /// The number of the segment that it is in.
     pub fn segment(&self) -> u32 {
         self.segment
+    }
+
+    /// The instructions of the project that it was begun with.
+    pub fn instructions(&self) -> Option<&str> {
+        self.instructions.as_deref()
     }
 
     /// Where its time and ids come from.
@@ -141,6 +147,7 @@ impl Session {
             directory: self.directory.clone(),
             reason,
             parent,
+            instructions: self.instructions.clone(),
             details,
         };
         let path = segment_path(&self.path, number);

@@ -53,6 +53,7 @@ fn the_header_of_each_kind() {
         directory: "/work/ß".into(),
         reason: Reason::Start,
         parent: None,
+        instructions: None,
         details: None,
     };
     assert_snapshot!(serde_json::to_string(&header).unwrap(), @r#"{"type":"session","version":1,"session":"019b76da-a800-7000-8000-000000000001","segment":1,"created":"2026-01-01T00:00:00.001Z","directory":"/work/ß","reason":"start"}"#);

@@ -37,6 +37,14 @@ pub struct Opened {
     pub notices: Vec<String>,
 }
 
+/// How a session is begun.
+struct Beginning {
+    id: Option<Uuid>,
+    reason: Reason,
+    parent: Option<Parent>,
+    instructions: Option<String>,
+}
+
 impl SessionStore {
     /// The sessions below `root`, on the file system and clock of the machine.
     pub fn new(root: impl Into<PathBuf>) -> Self {
@@ -84,8 +92,23 @@ impl SessionStore {
 
     /// Begins a session in a working directory, under the given id or a new one.
     pub fn create(&self, directory: &Path, id: Option<Uuid>) -> Result<Session, LogError> {
-        let lines = std::iter::empty();
-        let opened = self.begin(directory, id, Reason::Start, None, lines)?;
+        self.create_with(directory, id, None)
+    }
+
+    /// The same, with the instructions of the project.
+    pub(crate) fn create_with(
+        &self,
+        directory: &Path,
+        id: Option<Uuid>,
+        instructions: Option<String>,
+    ) -> Result<Session, LogError> {
+        let beginning = Beginning {
+            id,
+            reason: Reason::Start,
+            parent: None,
+            instructions,
+        };
+        let opened = self.begin(directory, beginning, std::iter::empty())?;
         Ok(opened.session)
     }
 
@@ -97,6 +120,18 @@ impl SessionStore {
         directory: &Path,
         id: Option<Uuid>,
         at: Option<Uuid>,
+    ) -> Result<Opened, LogError> {
+        self.fork_with(info, directory, id, at, None)
+    }
+
+    /// The same, with the instructions of the project.
+    pub(crate) fn fork_with(
+        &self,
+        info: &SessionInfo,
+        directory: &Path,
+        id: Option<Uuid>,
+        at: Option<Uuid>,
+        instructions: Option<String>,
     ) -> Result<Opened, LogError> {
         let disk = &*self.disk;
         let (place, entry) = if let Some(entry) = at {
@@ -117,17 +152,27 @@ impl SessionStore {
             entry,
         };
         let lines = segment::raw_lines(disk, &place.path, place.end)?;
-        self.begin(directory, id, Reason::Fork, Some(parent), lines)
+        let beginning = Beginning {
+            id,
+            reason: Reason::Fork,
+            parent: Some(parent),
+            instructions,
+        };
+        self.begin(directory, beginning, lines)
     }
 
     fn begin(
         &self,
         directory: &Path,
-        id: Option<Uuid>,
-        reason: Reason,
-        parent: Option<Parent>,
+        beginning: Beginning,
         lines: impl IntoIterator<Item = Result<Vec<u8>, LogError>>,
     ) -> Result<Opened, LogError> {
+        let Beginning {
+            id,
+            reason,
+            parent,
+            instructions,
+        } = beginning;
         if let Some(session) = id
             && let Some(info) = self.with_id(session)?
         {
@@ -155,6 +200,7 @@ impl SessionStore {
             directory: directory.to_owned(),
             reason,
             parent,
+            instructions,
             details: None,
         };
         let file = segment_path(&path, 1);
@@ -270,6 +316,7 @@ impl SessionStore {
             path,
             directory: header.directory.clone(),
             segment: header.segment,
+            instructions: header.instructions.clone(),
             disk: Arc::clone(&self.disk),
             clock: Arc::clone(&self.clock),
             writer,

@@ -16,7 +16,7 @@ pub(super) enum Step {
 ///
 /// How a Pod is set up, before the first prompt or before the next time that it is opened:
 /// `[mode plan]` (also while it stands), `[allow RULES]`, `[forbid RULES]`, `[offer TOOL TOOL]`,
-/// `[max turns N]`.
+/// `[max turns N]`, `[remind after N]`.
 ///
 /// What happens in the runs to come, each once:
 /// - `[answer allow]`, `[answer allow JSON]`, `[answer deny REASON]`, `[answer end REASON]`: what the
@@ -48,6 +48,8 @@ pub enum Direction {
     Offer(Vec<String>),
     /// See above.
     MaxTurns(u32),
+    /// See above.
+    RemindAfter(u32),
     /// See above.
     Limits(CompactLimits),
     /// See above.
@@ -141,6 +143,7 @@ fn read(text: &str) -> Option<Direction> {
         "forbid" => Direction::Forbid(Rule::parse_list(rest).unwrap()),
         "offer" => Direction::Offer(rest.split_whitespace().map(str::to_owned).collect()),
         "max" => Direction::MaxTurns(rest.strip_prefix("turns ")?.parse().ok()?),
+        "remind" => Direction::RemindAfter(rest.strip_prefix("after ")?.parse().ok()?),
         "limits" => Direction::Limits(limits(rest)?),
         "file" => {
             let (name, text) = rest.split_once(' ')?;

@@ -107,6 +107,7 @@ impl Stage {
             | Direction::Forbid(_)
             | Direction::Offer(_)
             | Direction::Limits(_)
+            | Direction::RemindAfter(_)
             | Direction::MaxTurns(_) => self.setup.push(direction.clone()),
             Direction::File(name, text) => {
                 std::fs::write(self.work.path().join(name), text).unwrap();
@@ -219,6 +220,7 @@ impl Stage {
                     builder.offer(move |name| names.iter().any(|it| it == name))
                 }
                 Direction::MaxTurns(turns) => builder.max_turns(turns),
+                Direction::RemindAfter(requests) => builder.remind_after(requests),
                 Direction::Limits(limits) => builder.compact_limits(limits),
                 other => panic!("not about how a Pod is set up: {other:?}"),
             };

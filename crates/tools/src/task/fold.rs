@@ -87,6 +87,11 @@ impl TaskFold {
         }
     }
 
+    /// Whether a call is one of a task tool that has no result yet.
+    pub fn waits_for(&self, id: &str) -> bool {
+        self.open.contains_key(id)
+    }
+
     /// The result of a call. `changed_arguments` are those that the tool really ran with, where
     /// they are not those of the call.
     ///

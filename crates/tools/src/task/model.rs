@@ -137,6 +137,11 @@ impl Counts {
         self.total() - self.deleted
     }
 
+    /// The tasks that still have something to be done.
+    pub fn open(&self) -> u32 {
+        self.pending + self.inprogress
+    }
+
     pub(crate) fn of(&mut self, status: Status) -> &mut u32 {
         match status {
             Status::Pending => &mut self.pending,

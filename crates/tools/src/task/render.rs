@@ -125,14 +125,9 @@ pub(crate) fn brief(tasks: &[Task], dialect: Dialect, budget: usize) -> String {
             text.push_str(&ids(of(status), ids_room.saturating_sub(start.len())));
         }
     }
-    let mut open = of(Status::InProgress).chain(of(Status::Pending)).peekable();
+    let mut open = open_tasks(tasks).peekable();
     while let Some(task) = open.peek() {
-        let row = format!(
-            "\n#{} [{}] {}",
-            task.id,
-            dialect.status(task.status),
-            short(&subject(task), SHORT_SUBJECT)
-        );
+        let row = format!("\n{}", short_row(task, dialect));
         if text.len() + row.len() > budget - ids_room {
             break;
         }
@@ -146,6 +141,37 @@ pub(crate) fn brief(tasks: &[Task], dialect: Dialect, budget: usize) -> String {
         text.push_str(&ids(hidden, ids_room.saturating_sub(start.len())));
     }
     text
+}
+
+/// The counts, and at most `most` of the open tasks, those in progress first, with a row of at most
+/// about 130 bytes each. Where there are more, the last line says how many.
+pub fn open(tasks: &[Task], dialect: Dialect, most: usize) -> String {
+    let counts: Counts = tasks.iter().collect();
+    let mut text = dialect.counts(counts);
+    let mut open = open_tasks(tasks);
+    for task in open.by_ref().take(most) {
+        text.push('\n');
+        text.push_str(&short_row(task, dialect));
+    }
+    let more = open.count();
+    if more > 0 {
+        let noun = if more == 1 { "task" } else { "tasks" };
+        let _ = write!(text, "\nand {more} more open {noun}");
+    }
+    text
+}
+
+/// The open tasks, those in progress first.
+fn open_tasks(tasks: &[Task]) -> impl Iterator<Item = &Task> {
+    let of = |status: Status| tasks.iter().filter(move |task| task.status == status);
+    of(Status::InProgress).chain(of(Status::Pending))
+}
+
+/// A task in one line that is never long.
+fn short_row(task: &Task, dialect: Dialect) -> String {
+    let status = dialect.status(task.status);
+    let subject = short(&subject(task), SHORT_SUBJECT);
+    format!("#{} [{status}] {subject}", task.id)
 }
 
 /// The ids as `#3, #5-#9`, in at most `budget` bytes; ends with ` and 7 more` if not all fit.
