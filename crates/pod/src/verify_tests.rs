@@ -224,6 +224,10 @@ fn damage_of_the_file() {
                 lines[1].push(b'\n');
             }),
         ),
+        (
+            "a snapshot that cannot be read",
+            after(2, |lines| lines[1].insert(0, b'x')),
+        ),
         ("an empty file", after(2, Vec::clear)),
         ("no header", after(2, |lines| drop(lines.remove(0)))),
         (
