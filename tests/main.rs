@@ -15,6 +15,7 @@
     reason = "a test that cannot do its work fails, and says why"
 )]
 
+mod cancelled;
 mod command_line;
 mod compact_crash;
 mod compact_flow;
@@ -22,6 +23,8 @@ mod compact_large;
 mod compact_laws;
 mod compact_program;
 mod compact_wire;
+mod damage;
+mod faults;
 mod flow_calls;
 mod flow_every_poll;
 mod flow_hooks;
@@ -30,6 +33,8 @@ mod flow_permission;
 mod flow_prompt;
 mod flow_run;
 mod flow_session;
+mod kill_campaign;
+mod load;
 mod locking;
 mod program;
 mod recorded_sessions;
