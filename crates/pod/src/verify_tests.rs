@@ -273,6 +273,9 @@ fn damage_of_the_file() {
     a cut character:
     FAULT 0001.jsonl, line 2, byte 162: the line cannot be read, nor what is behind it: incomplete utf-8 byte sequence from index 129
 
+    a snapshot that cannot be read:
+    FAULT 0002.jsonl, line 2, byte 168: the line cannot be read, nor what is behind it: it is no JSON object
+
     an empty file:
     FAULT 0002.jsonl, line 1, byte 0: [session]/0002.jsonl: not a session log: the file is empty. It is left as it is; `--salvage` goes back to the segment before it, if there is one
 
