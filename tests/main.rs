@@ -15,6 +15,7 @@
     reason = "a test that cannot do its work fails, and says why"
 )]
 
+mod bug_reports;
 mod cancelled;
 mod command_line;
 mod compact_crash;
