@@ -15,7 +15,7 @@ use testkit::server::{Block, Reply, Server};
 use crate::program::World;
 
 /// How long anything may take. Only a test that fails waits so long.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 /// A task, then a command that starts another process and waits for it, and a task call behind it.
 const SCRIPT: &str = r#"

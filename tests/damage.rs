@@ -80,6 +80,9 @@ fn replace(line: &mut Vec<u8>, from: &str, to: &str) {
     *line = text.replacen(from, to, 1).into_bytes();
 }
 
+/// Finds a line of a segment, by its index.
+type Place = fn(&[Vec<u8>]) -> usize;
+
 /// What a kind of damage does to the lines of a segment.
 type Harm = Box<dyn Fn(&mut Vec<Vec<u8>>)>;
 
@@ -88,7 +91,7 @@ struct Case {
     segment: &'static str,
     harm: Harm,
     /// Where it is told, as a line; `None` if it is no damage that must be told as a fault.
-    told_at: Option<fn(&[Vec<u8>]) -> usize>,
+    told_at: Option<Place>,
     /// Whether it must be passed over with `--salvage`.
     needs_salvage: bool,
 }
@@ -96,7 +99,7 @@ struct Case {
 fn case(
     name: &'static str,
     segment: &'static str,
-    told_at: Option<fn(&[Vec<u8>]) -> usize>,
+    told_at: Option<Place>,
     needs_salvage: bool,
     harm: impl Fn(&mut Vec<Vec<u8>>) + 'static,
 ) -> Case {
@@ -142,7 +145,7 @@ fn cases() -> Vec<Case> {
             },
         ),
         case("NULs behind the end", "0002.jsonl", None, false, |lines| {
-            lines.push(vec![0; 64])
+            lines.push(vec![0; 64]);
         }),
         case(
             "a torn end and empty lines",

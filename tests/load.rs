@@ -307,8 +307,8 @@ fn br_117_br_121_a_session_of_many_items_and_tasks_opens_works_and_compacts() {
     check_session(&pod, &store);
     let verified = time(begin);
     println!(
-        "{items} items, {tasks} tasks, {:.1} MB: made in {made:.1} s, opened in {opened:.2} s, one run {worked:.2} s, compacted in {compacted:.2} s, opened again in {reopened:.2} s, verified in {verified:.1} s",
-        size as f64 / 1e6
+        "{items} items, {tasks} tasks, {} MB: made in {made:.1} s, opened in {opened:.2} s, one run {worked:.2} s, compacted in {compacted:.2} s, opened again in {reopened:.2} s, verified in {verified:.1} s",
+        size / 1_000_000
     );
     if let (Some((base, _)), Some((open, peak))) = (base, open) {
         println!(

@@ -392,12 +392,12 @@ fn extends(said: &[Value], before: &[Value]) -> bool {
 
 /// A result that a block tells: the call, whether it failed, and the text.
 fn result(block: &Value) -> Option<(String, bool, String)> {
-    let text_of = |content: &Value| match content.as_str() {
-        Some(text) => text.to_owned(),
-        None => {
-            let parts = content.as_array().into_iter().flatten();
-            parts.filter_map(|part| part["text"].as_str()).collect()
-        }
+    let text_of = |content: &Value| {
+        let parts = content.as_array().into_iter().flatten();
+        let texts = parts.filter_map(|part| part["text"].as_str());
+        content
+            .as_str()
+            .map_or_else(|| texts.collect(), str::to_owned)
     };
     if block["role"] == "tool" {
         let text = text_of(&block["content"]);
@@ -418,7 +418,7 @@ fn call_id(block: &Value) -> Option<&str> {
     call["id"].as_str()
 }
 
-/// Numbers that look like chance and are the same for a seed (SplitMix64).
+/// Numbers that look like chance and are the same for a seed (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(super) struct Dice(pub(super) u64);
 
