@@ -233,3 +233,56 @@ async fn a_compaction_that_is_refused_changes_nothing() {
         Some("compaction manual")
     );
 }
+
+/// A hook that refuses without a word: the model is told who refused, and nothing has happened, now and
+/// after a resume.
+#[tokio::test]
+async fn br_084_a_refusal_without_a_reason_names_the_hook_and_changes_nothing() {
+    struct Silent(bool);
+
+    #[async_trait]
+    impl Hook for Silent {
+        fn name(&self) -> &'static str {
+            "of the house"
+        }
+
+        async fn before_tool(&self, call: HookCall<'_>) -> pod::hook::Before {
+            if self.0 && call.name == "TaskUpdate" {
+                return pod::hook::Before::Deny(String::new());
+            }
+            pod::hook::Before::Continue
+        }
+
+        async fn after_tool(&self, call: HookCall<'_>, _: &ToolResult) -> After {
+            if !self.0 && call.name == "TaskUpdate" {
+                return After::Fail(String::from("  "));
+            }
+            After::Keep
+        }
+    }
+
+    const SCRIPT: &str = "assistant:\n  > TaskCreate {\"subject\":\"a\",\"description\":\"d\"}\n  > TaskUpdate {\"taskid\":1,\"status\":\"completed\"}\nassistant: Then not.\n";
+    let home = tempfile::tempdir().unwrap();
+    for is_before in [true, false] {
+        let store = SessionStore::new("/sessions").with_disk(Arc::new(MemoryDisk::new()));
+        let builder = || {
+            Pod::builder(Arc::new(Scripted::parse(SCRIPT).unwrap()))
+                .directory(home.path())
+                .hook(Arc::new(Silent(is_before)))
+        };
+        let mut pod = builder().start(&store, None).unwrap();
+        pod.run("Go.").outcome().await;
+        let refused = pod.entries().iter().find_map(|entry| match &*entry.item {
+            Item::ToolResult(result) if result.is_error => Some(result.summary.clone()),
+            _ => None,
+        });
+        let refused = refused.unwrap();
+        assert!(refused.contains("of the house"), "{refused}");
+        let tasks = pod.tasks().snapshot();
+        assert_eq!(tasks[0].status.as_str(), "pending");
+        let info = testkit::laws::session_info(&pod, &store);
+        drop(pod);
+        let resumed = builder().resume(&store, &info, false).unwrap();
+        assert_eq!(resumed.tasks().snapshot(), tasks);
+    }
+}

@@ -531,7 +531,7 @@ assistant: Done.
 07 result call_2: #2 [pending] b
    | 2 tasks: 2 pending, 0 inprogress, 0 completed, 0 deleted
    * #2 [pending] b
-== failed: cannot write to SESSION/0001.jsonl: no storage space; make room on the disk, then resume the session, turns: 1
+== failed: cannot write to SESSION/0001.jsonl: no storage space; make room on the disk, then try again, turns: 1
 tasks: 2 tasks: 2 pending, 0 inprogress, 0 completed, 0 deleted
 #1 [pending] a
 #2 [pending] b
@@ -571,4 +571,58 @@ fault: stall
     == completed, turns: 1: "Done."
     tasks: There are no tasks.
     "#);
+}
+
+/// Whoever listens gets one event for each change, for every status, and the whole list when a session
+/// is opened again, before anything is asked.
+#[tokio::test]
+async fn br_081_each_change_is_one_event_and_a_resume_has_the_whole_list() {
+    const SCRIPT: &str = r#"
+assistant:
+  > TaskCreate {"subject":"a","description":"d"}
+  > TaskCreate {"subject":"b","description":"d"}
+  > TaskUpdate {"taskid":1,"status":"inprogress"}
+  > TaskUpdate {"taskid":7,"status":"completed"}
+  > TaskList {}
+assistant:
+  > TaskUpdate {"taskid":1,"status":"completed"}
+  > TaskUpdate {"taskid":2,"status":"deleted"}
+assistant: Done.
+"#;
+    let home = tempfile::tempdir().unwrap();
+    let store = SessionStore::new(home.path()).durable(false);
+    let builder = || {
+        let model = llm::scripted::Scripted::parse(SCRIPT).unwrap();
+        Pod::builder(Arc::new(model)).directory(home.path())
+    };
+    let mut pod = builder().start(&store, None).unwrap();
+    let mut run = pod.run("go");
+    let mut told = Vec::new();
+    let mut list = Vec::new();
+    while let Some(event) = run.next().await {
+        if let pod::Event::Task(change) = event {
+            told.push(format!("#{} {}", change.task.id, change.task.status));
+            // A client that starts with nothing has the list by the events alone.
+            let place = usize::try_from(change.task.id.number()).unwrap() - 1;
+            list.resize(list.len().max(place + 1), None);
+            list[place] = Some(change.task);
+        }
+    }
+    drop(run);
+    assert_eq!(
+        told,
+        [
+            "#1 pending",
+            "#2 pending",
+            "#1 inprogress",
+            "#1 completed",
+            "#2 deleted"
+        ]
+    );
+    let list: Vec<_> = list.into_iter().flatten().collect();
+    assert_eq!(list, pod.tasks().snapshot());
+    let info = testkit::laws::session_info(&pod, &store);
+    drop(pod);
+    let resumed = builder().resume(&store, &info, false).unwrap();
+    assert_eq!(resumed.tasks().snapshot(), list);
 }

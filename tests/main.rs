@@ -15,6 +15,8 @@
     reason = "a test that cannot do its work fails, and says why"
 )]
 
+mod bug_reports;
+mod cancelled;
 mod command_line;
 mod compact_crash;
 mod compact_flow;
@@ -22,6 +24,8 @@ mod compact_large;
 mod compact_laws;
 mod compact_program;
 mod compact_wire;
+mod damage;
+mod faults;
 mod flow_calls;
 mod flow_every_poll;
 mod flow_hooks;
@@ -32,7 +36,9 @@ mod flow_prompt;
 mod flow_reminder;
 mod flow_run;
 mod flow_session;
+mod kill_campaign;
 mod library_example;
+mod load;
 mod locking;
 mod program;
 mod prompt_program;

@@ -30,6 +30,11 @@ impl World {
         self.root.path().join("work").canonicalize().unwrap()
     }
 
+    /// `POD_HOME`.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
     /// Writes a file into the working directory and gives its path.
     pub(crate) fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.work().join(name);
@@ -46,7 +51,7 @@ impl World {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.root.path())
-            .env("POD_HOME", self.root.path().join("home"))
+            .env("POD_HOME", self.home())
             .stdin(Stdio::null());
         command
     }
@@ -76,7 +81,7 @@ impl World {
 
     /// The directories of all sessions.
     fn sessions(&self) -> Vec<PathBuf> {
-        let projects = children(&self.root.path().join("home/sessions"));
+        let projects = children(&self.home().join("sessions"));
         projects.iter().flat_map(|it| children(it)).collect()
     }
 
@@ -99,10 +104,10 @@ impl World {
         let mut steady = text
             .replace(&*root.to_string_lossy(), "[ROOT]")
             .replace(&*self.root.path().to_string_lossy(), "[ROOT]");
-        // The project is named by a hash of the path.
-        let project = steady.match_indices("/sessions/work-").next();
-        if let Some((begin, found)) = project {
-            let hash = begin + found.len();
+        // The project is named by a hash of the path. From the end, so that places stay.
+        let projects = steady.rmatch_indices("/sessions/work-");
+        let hashes: Vec<usize> = projects.map(|(begin, found)| begin + found.len()).collect();
+        for hash in hashes {
             steady.replace_range(hash..hash + 16, "[HASH]");
         }
         // Ids, by their form.

@@ -21,7 +21,10 @@ pub(crate) fn root() -> anyhow::Result<PathBuf> {
 
 /// The sessions.
 pub(crate) fn session_store() -> anyhow::Result<SessionStore> {
-    Ok(SessionStore::new(root()?))
+    let store = SessionStore::new(root()?);
+    #[cfg(all(debug_assertions, unix))]
+    let store = crate::fault::arranged(store)?;
+    Ok(store)
 }
 
 /// The directory that the program was started in, with links resolved, as sessions know it.

@@ -6,6 +6,8 @@
 mod args;
 mod compact;
 mod demo;
+#[cfg(all(debug_assertions, unix))]
+mod fault;
 mod home;
 mod models;
 mod print;
@@ -13,6 +15,7 @@ mod progress;
 mod prompt;
 mod sdk;
 mod sessions;
+mod signals;
 mod tasks;
 mod terminal;
 mod verify;

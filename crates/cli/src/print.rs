@@ -17,6 +17,7 @@ use crate::args::{OutputFormat, RunOptions};
 use crate::models::{self, Chosen};
 use crate::progress::Progress;
 use crate::sdk::options::InputFormat;
+use crate::signals::StopSignals;
 use crate::{Usage, compact, home, print_line, prompt, terminal};
 
 /// Runs what the command line asks for.
@@ -284,47 +285,6 @@ async fn one_run(
 #[expect(clippy::exit, reason = "this is what was asked for, twice")]
 fn leave_at_once() -> ! {
     std::process::exit(130)
-}
-
-/// Ctrl-C and requests to end.
-#[cfg(unix)]
-struct StopSignals {
-    interrupt: tokio::signal::unix::Signal,
-    terminate: tokio::signal::unix::Signal,
-}
-
-#[cfg(unix)]
-impl StopSignals {
-    fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
-    }
-}
-
-#[cfg(not(unix))]
-struct StopSignals;
-
-#[cfg(not(unix))]
-impl StopSignals {
-    fn new() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
-        }
-    }
 }
 
 fn report(options: &RunOptions, pod: &Pod, outcome: &Outcome) -> anyhow::Result<ExitCode> {

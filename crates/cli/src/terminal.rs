@@ -13,7 +13,21 @@ pub(crate) fn clean(text: &str) -> String {
 
 /// Says what went wrong.
 pub(crate) fn error(error: &anyhow::Error) {
-    line(&format!("pod: {error:#}"));
+    line(&format!("pod: {}", chain(error)));
+}
+
+/// An error and what led to it, each once: many texts name their cause themselves.
+pub(crate) fn chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+    }
+    text
 }
 
 /// Says something that a person should know.
@@ -29,4 +43,23 @@ fn line(text: &str) {
 /// Whether a person looks at standard error.
 pub(crate) fn is_watched() -> bool {
     std::io::stderr().is_terminal()
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn each_cause_is_told_once() {
+        let full = || std::io::Error::other("no room");
+        let error = anyhow::Error::from(full()).context("cannot write to a: no room; make some");
+        assert_eq!(chain(&error), "cannot write to a: no room; make some");
+        let error = Err::<(), _>(full()).context("the script cannot be read");
+        assert_eq!(
+            chain(&error.unwrap_err()),
+            "the script cannot be read: no room"
+        );
+    }
 }

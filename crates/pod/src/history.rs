@@ -9,6 +9,7 @@ use tools::task::{Change, TaskFold, TaskStore};
 use uuid::Uuid;
 
 use crate::RUNTIME;
+use crate::compact::CompactRecord;
 use crate::reminder::Idle;
 use crate::replay::fold_entry;
 use crate::session::entry::encode;
@@ -96,6 +97,11 @@ impl History {
     fn load(&mut self, contents: Contents) -> Vec<String> {
         let mut notices = Vec::new();
         let path = self.session.segment_path().display().to_string();
+        if let Some(missing) = cut_short(&contents) {
+            notices.push(format!(
+                "{path}: {missing}: the file was cut short by somebody else; `pod verify` shows where, --resume-session-at goes back before it"
+            ));
+        }
         let (lines, entries): (Vec<u64>, Vec<Entry>) = contents
             .entries
             .into_iter()
@@ -310,6 +316,31 @@ impl History {
     pub(crate) fn fresh_call_id(&self) -> String {
         format!("pod_{}", self.session.clock().new_id().simple())
     }
+}
+
+/// What a segment must have, since it was installed whole, and has not.
+///
+/// A line that is torn or missing at the end is found by itself only where later ones stand behind it.
+fn cut_short(contents: &Contents) -> Option<String> {
+    let header = &contents.header;
+    let mut entries = contents.entries.iter().map(|located| &located.entry);
+    if let Some(record) = CompactRecord::of(header) {
+        let is_there = entries.any(|entry| {
+            matches!(&*entry.item, Item::System(message) if message.origin == Origin::TaskSnapshot)
+        });
+        let tasks = record.tasks;
+        return (tasks > 0 && !is_there)
+            .then(|| format!("the list of tasks ({tasks}) that a compaction carried is missing"));
+    }
+    let copied = matches!(
+        header.reason,
+        Reason::Fork | Reason::Rewind | Reason::Salvage
+    );
+    let last = header.parent.as_ref().filter(|_| copied)?.entry?;
+    let is_there = entries.any(|entry| entry.id == last);
+    (!is_there).then(|| {
+        format!("entry {last} and what stood before it were copied here and are not all there")
+    })
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use tools::task::Status;
 use super::*;
 use crate::session::{MemoryDisk, SessionStore};
 use crate::testing::{
-    assistant, create, failure, here, only_session, sixty_items, store_on, success, tasks_of,
-    update, user, write_session,
+    assistant, bytes_of, compacted, create, failure, here, only_session, put, sixty_items,
+    store_on, success, tasks_of, update, user, write_session,
 };
 
 fn begin() -> (SessionStore, History) {
@@ -341,4 +341,47 @@ fn changed_arguments_that_cannot_be_read_are_told() {
     }
     assert_eq!(history.tasks().counts().total(), 0);
     insta::assert_snapshot!(warnings.join("\n"), @"call call_1: the arguments that it ran with cannot be read: EOF while parsing a value at line 1 column 11; skipped");
+}
+
+/// A segment that begins with something is installed whole. What is left when somebody cuts it at the
+/// end of a line looks like a session without tasks, and must not be taken for one in silence.
+#[test]
+fn a_segment_without_what_it_was_begun_with_is_told() {
+    let disk = MemoryDisk::new();
+    let store = store_on(disk.clone());
+    let mut history = History::begin(store.create(here(), None).unwrap());
+    history.append(user("a")).unwrap();
+    let calls = assistant("", &[create("call_1", "x")]);
+    let first = history.append(calls).unwrap().entry.id;
+    history.append(success("call_1")).unwrap();
+    let seeds = compacted(&history, 0);
+    let details = json!({
+        "trigger": "manual", "tokens_before": 2, "tokens_after": 1, "duration_ms": 1, "tasks": 1,
+        "kept_entries": 0, "without_model": null,
+    });
+    history.begin_compacted_segment(seeds, details).unwrap();
+    let cut_to_header = |history: &History| {
+        let path = history.session().segment_path().to_owned();
+        let bytes = bytes_of(&disk, &path);
+        let header = bytes.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        put(&disk, &path, &bytes[..header]);
+    };
+    let history = check_resume(&store, history);
+    cut_to_header(&history);
+    let (mut history, notices) = resume(&store, history);
+    let told = notices.join("\n");
+    assert!(
+        told.contains("0002.jsonl: the list of tasks (1) that a compaction carried is missing"),
+        "{told}"
+    );
+
+    history.rewind(first).unwrap();
+    let history = check_resume(&store, history);
+    cut_to_header(&history);
+    let (_, notices) = resume(&store, history);
+    let told = notices.join("\n");
+    assert!(
+        told.contains(&format!("0003.jsonl: entry {first} and")),
+        "{told}"
+    );
 }

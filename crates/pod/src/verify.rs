@@ -329,7 +329,9 @@ impl Check {
                 }
             }
         }
+        // Where a line cannot be read, it may be the snapshot.
         if contents.header.reason == Reason::Compact
+            && contents.damage.is_none()
             && snapshots == 0
             && before.is_some_and(|tasks| !tasks.is_empty())
         {

@@ -224,6 +224,10 @@ fn damage_of_the_file() {
                 lines[1].push(b'\n');
             }),
         ),
+        (
+            "a snapshot that cannot be read",
+            after(2, |lines| lines[1].insert(0, b'x')),
+        ),
         ("an empty file", after(2, Vec::clear)),
         ("no header", after(2, |lines| drop(lines.remove(0)))),
         (
@@ -268,6 +272,9 @@ fn damage_of_the_file() {
 
     a cut character:
     FAULT 0001.jsonl, line 2, byte 162: the line cannot be read, nor what is behind it: incomplete utf-8 byte sequence from index 129
+
+    a snapshot that cannot be read:
+    FAULT 0002.jsonl, line 2, byte 168: the line cannot be read, nor what is behind it: it is no JSON object
 
     an empty file:
     FAULT 0002.jsonl, line 1, byte 0: [session]/0002.jsonl: not a session log: the file is empty. It is left as it is; `--salvage` goes back to the segment before it, if there is one

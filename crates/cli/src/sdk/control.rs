@@ -165,7 +165,7 @@ impl Live {
                 self.model.clone_from(&name);
                 Ok(json!({"model": name}))
             }
-            Err(error) => Err(Refusal::new(format!("{error:#}"))),
+            Err(error) => Err(Refusal::new(crate::terminal::chain(&error))),
         }
     }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::stops::{Stopping, Stops};
+use crate::terminal;
 
 /// The most bytes of a line. The Python SDK gives up on a line of more than 1 MiB
 /// (`agent-sdk.md` 1.3).
@@ -37,8 +38,8 @@ impl Output {
         std::thread::spawn(move || {
             let mut out = std::io::stdout();
             while let Some(line) = waiting.blocking_recv() {
-                if out.write_all(&line).and_then(|()| out.flush()).is_err() {
-                    gone.give(Stopping::Unread);
+                if let Err(error) = out.write_all(&line).and_then(|()| out.flush()) {
+                    gone.give(why_not(&error));
                     break;
                 }
             }
@@ -72,6 +73,15 @@ impl Output {
             () = too_long => {}
         }
     }
+}
+
+/// What it means that a line was not written, told if nobody else would notice.
+fn why_not(error: &std::io::Error) -> Stopping {
+    if error.kind() == std::io::ErrorKind::BrokenPipe {
+        return Stopping::Unread;
+    }
+    terminal::notice(&format!("cannot write to standard output: {error}"));
+    Stopping::Unwritable
 }
 
 /// Tells when the reader of standard output is gone, also while there is nothing to write: a model

@@ -341,19 +341,24 @@ impl<'a> Driver<'a> {
         terminal::error(error);
         self.last_is_error = true;
         let session = self.options.session_id.unwrap_or_else(Uuid::now_v7);
-        let line = result::not_begun(session, &format!("{error:#}"));
+        let line = result::not_begun(session, &terminal::chain(error));
         self.output.send(&line).await;
     }
 
     /// Writes what is left, and gives the exit code.
     async fn finish(mut self) -> ExitCode {
         self.flush().await;
-        let (stopping, failed) = (self.stopping, self.last_is_error);
+        let (stops, failed) = (self.stops.clone(), self.last_is_error);
         self.output.finish().await;
+        // The last lines may be those that could not be written.
+        let stopping = match stops.so_far() {
+            Stopping::Unwritable => Stopping::Unwritable,
+            _ => self.stopping,
+        };
         match stopping {
             // Whoever does not read has seen enough.
             Stopping::Unread | Stopping::Not if !failed => ExitCode::SUCCESS,
-            Stopping::Unread | Stopping::Not => ExitCode::FAILURE,
+            Stopping::Unread | Stopping::Not | Stopping::Unwritable => ExitCode::FAILURE,
             // As a shell tells of a process that was asked to end.
             Stopping::Signal => ExitCode::from(143),
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::signals::StopSignals;
+
 /// Why no further run begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stopping {
@@ -11,6 +13,8 @@ pub(super) enum Stopping {
     Not,
     /// Nobody reads what Pod writes.
     Unread,
+    /// What Pod writes cannot be kept: the disk is full, for instance.
+    Unwritable,
     /// The system asked the process to end.
     Signal,
 }
@@ -43,10 +47,19 @@ impl Stops {
     /// Takes it for a reason when the system asks the process to end.
     pub(super) fn watch_signals(&self) {
         let stops = self.clone();
+        // They are caught from here on: a command must not begin before.
+        let signals = StopSignals::new();
         tokio::spawn(async move {
-            asked_to_end().await;
-            stops.give(Stopping::Signal);
+            if let Ok(mut signals) = signals {
+                signals.next().await;
+                stops.give(Stopping::Signal);
+            }
         });
+    }
+
+    /// The reason that there is by now.
+    pub(super) fn so_far(&self) -> Stopping {
+        *self.reason.borrow()
     }
 
     /// Waits for a reason.
@@ -57,27 +70,6 @@ impl Stops {
             // The sender is in `self`, so this does not happen.
             Err(_) => std::future::pending().await,
         }
-    }
-}
-
-/// Waits until the system asks the process to end.
-async fn asked_to_end() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let terminate = signal(SignalKind::terminate());
-        let interrupt = signal(SignalKind::interrupt());
-        let (Ok(mut terminate), Ok(mut interrupt)) = (terminate, interrupt) else {
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    }
-    #[cfg(not(unix))]
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
     }
 }
 

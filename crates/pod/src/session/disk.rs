@@ -206,7 +206,10 @@ impl DiskFile for RealFile {
 
 /// That a file has no name any more.
 pub(super) fn removed() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "it was removed or replaced")
+    io::Error::new(
+        io::ErrorKind::NotFound,
+        "it was removed or replaced; put it back and resume the session, or begin a new one",
+    )
 }
 
 /// The empty path, which is the parent of a bare file name, is the current directory.

@@ -106,7 +106,7 @@ fn a_removed_or_replaced_log_is_noticed() {
             .replace(&path.display().to_string(), "[segment]");
         assert_eq!(
             error,
-            "cannot go on with [segment]: it was removed or replaced"
+            "cannot go on with [segment]: it was removed or replaced; put it back and resume the session, or begin a new one"
         );
         session.sync().unwrap_err();
         // A session that was moved is still the same.

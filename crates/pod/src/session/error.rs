@@ -159,7 +159,7 @@ pub enum LogError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; make room on the disk, then resume the session"
+            "; make room on the disk, then try again"
         }
         io::ErrorKind::PermissionDenied => "; it must be yours to read and write",
         io::ErrorKind::ReadOnlyFilesystem => "; set POD_HOME to a directory that can be written",

@@ -303,12 +303,12 @@ fn br_050_errors_name_file_and_deed() {
     );
     settings.add_filter(r"\.[0-9a-f]{32}\.tmp", ".[id].tmp");
     settings.bind(|| assert_snapshot!(texts.join("\n"), @r#"
-    append, Append: cannot write to [session]/0001.jsonl: No space left on device (os error 28); make room on the disk, then resume the session
+    append, Append: cannot write to [session]/0001.jsonl: No space left on device (os error 28); make room on the disk, then try again
     append, Append: cannot write to [session]/0001.jsonl: Input/output error (os error 5)
     append, Append: cannot write to [session]/0001.jsonl: Read-only file system (os error 30); set POD_HOME to a directory that can be written
     append, Length: cannot go on with [session]/0001.jsonl: Input/output error (os error 5)
     rewind, List: cannot list [session]: Permission denied (os error 13); it must be yours to read and write
-    rewind, CreateFile: cannot create [session]/0002.jsonl.[id].tmp: No space left on device (os error 28); make room on the disk, then resume the session
+    rewind, CreateFile: cannot create [session]/0002.jsonl.[id].tmp: No space left on device (os error 28); make room on the disk, then try again
     rewind, Sync: cannot sync [session]/0002.jsonl.[id].tmp: Input/output error (os error 5)
     rewind, Read: cannot read [session]/0001.jsonl: Input/output error (os error 5)
     rewind, Rename: cannot rename to [session]/0002.jsonl: Input/output error (os error 5)
@@ -492,7 +492,7 @@ fn a_removed_session_is_noticed_at_the_next_append_and_at_the_end() {
         .replace(&path, "[session]");
     }
     assert_snapshot!(texts, @r#"
-    cannot go on with [session]/0001.jsonl: it was removed or replaced
+    cannot go on with [session]/0001.jsonl: it was removed or replaced; put it back and resume the session, or begin a new one
     session [session]: somebody else changed its segments: none is left, this process is in 1. Resume the session to see what it says now
     "#);
 }
