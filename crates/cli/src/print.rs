@@ -38,6 +38,9 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
         .context("the asynchronous runtime cannot start")?;
     runtime.block_on(async {
         let pod = open(options, &chosen, &store, session.as_ref(), &directory)?;
+        if options.sdk.verbose {
+            terminal::notice(pod.confinement().describe());
+        }
         work(options, pod, &chosen, prompt).await
     })
 }
@@ -141,6 +144,7 @@ pub(crate) fn configure(
         .directory(directory)
         .permission_mode(options.permission_mode)
         .compact_limits(options.compact.limits())
+        .sandbox(!options.no_sandbox)
         .allow(rules(&options.allowed_tools)?)
         .deny(rules(&options.disallowed_tools)?);
     for directory in &options.add_dir {

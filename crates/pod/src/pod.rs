@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use llm::{Model, ToolSpec, UserMessage};
 use tokio_util::sync::CancellationToken;
+use tools::bash::{Bash, Confinement};
 use tools::fs::Scope;
 use tools::task::list::TaskList;
 use tools::task::{self, Dialect, TaskStore};
@@ -31,6 +32,7 @@ pub struct Pod {
     parts: Parts,
     history: History,
     notices: Vec<String>,
+    confinement: Confinement,
 }
 
 /// What a run needs beside the history.
@@ -225,6 +227,11 @@ impl Pod {
         &self.parts.registry
     }
 
+    /// Whether commands that the model runs are held to where they may write.
+    pub fn confinement(&self) -> Confinement {
+        self.confinement
+    }
+
     /// What a person should know about how the session was opened, such as a torn end of the log
     /// that was cut off.
     pub fn notices(&self) -> &[String] {
@@ -301,6 +308,7 @@ pub struct Builder {
     max_output_tokens: Option<u32>,
     reasoning_tokens: Option<u32>,
     compact_limits: CompactLimits,
+    sandboxed: bool,
 }
 
 /// Through which tools a model keeps its task list.
@@ -340,6 +348,7 @@ impl Builder {
             max_output_tokens: None,
             reasoning_tokens: None,
             compact_limits: CompactLimits::default(),
+            sandboxed: true,
         }
     }
 
@@ -441,6 +450,14 @@ impl Builder {
         self
     }
 
+    /// Whether commands that the model runs may write in the directories of the Pod, temporary
+    /// directories and caches only, where the system can hold them to that (Linux with Landlock). They
+    /// are by default.
+    pub fn sandbox(mut self, sandboxed: bool) -> Self {
+        self.sandboxed = sandboxed;
+        self
+    }
+
     /// Begins a session in the store, under the given id or a new one.
     pub fn start(self, store: &SessionStore, id: Option<Uuid>) -> Result<Pod, PodError> {
         let scope = self.scope()?;
@@ -522,7 +539,9 @@ impl Builder {
         for tool in tools::fs::all(&files.scope, &files.tracker) {
             registry.add(tool);
         }
-        registry.add(Arc::new(tools::bash::Bash::new(files.scope.clone())));
+        let bash = Bash::new(files.scope.clone()).sandboxed(self.sandboxed);
+        let confinement = bash.confinement();
+        registry.add(Arc::new(bash));
         for tool in self.extra_tools {
             registry.add(tool);
         }
@@ -583,6 +602,7 @@ impl Builder {
             },
             history,
             notices,
+            confinement,
         }
     }
 }
