@@ -116,6 +116,11 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "DIRECTORY", num_args = 1..)]
     pub(crate) add_dir: Vec<PathBuf>,
 
+    /// Let Bash write wherever you may, also where Linux can hold it to the working directory, added
+    /// and temporary directories, and caches
+    #[arg(long, env = "POD_NO_SANDBOX", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) no_sandbox: bool,
+
     /// Go on with the last session of this directory
     #[arg(short, long = "continue", conflicts_with = "resume")]
     pub(crate) continue_last: bool,

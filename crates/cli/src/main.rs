@@ -30,13 +30,18 @@ use tracing_subscriber::EnvFilter;
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
+    hide_memory();
     let cli = match Cli::try_parse_from(sdk::argv::prepared()) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors and go to standard output.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
-            return ExitCode::from(code);
+            if !error.use_stderr() {
+                let _ = error.print();
+                return ExitCode::SUCCESS;
+            }
+            // It quotes the command line, which may come from anywhere.
+            terminal::lines(&error.render().to_string());
+            return ExitCode::from(2);
         }
     };
     log_to_stderr();
@@ -63,6 +68,17 @@ fn main() -> ExitCode {
             let code = if error.is::<Usage>() { 2 } else { 1 };
             ExitCode::from(code)
         }
+    }
+}
+
+/// Keeps what this process holds, such as API keys, from other processes of the same user: those that
+/// the model starts could read it in `/proc` otherwise. No core is written either.
+fn hide_memory() {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+        // A kernel that cannot do it has nothing to be told about.
+        let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     }
 }
 

@@ -43,6 +43,9 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
         .context("the asynchronous runtime cannot start")?;
     runtime.block_on(async {
         let pod = open(options, &chosen, &store, session.as_ref(), &directory)?;
+        if options.sdk.verbose {
+            terminal::notice(pod.confinement().describe());
+        }
         work(options, pod, &chosen, prompt, mentions).await
     })
 }
@@ -148,6 +151,7 @@ pub(crate) fn configure(
         .compact_limits(options.compact.limits())
         .remind_after(options.remind_after)
         .project_instructions(reads_instructions(options))
+        .sandbox(!options.no_sandbox)
         .allow(rules(&options.allowed_tools)?)
         .deny(rules(&options.disallowed_tools)?);
     if let Some(home) = dirs::home_dir() {

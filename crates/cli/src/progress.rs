@@ -36,7 +36,7 @@ impl Progress {
             _ => return,
         };
         self.shown = true;
-        let text = fit(&render::one_line(&text), width());
+        let text = shown(&text, width());
         let _ = write!(std::io::stderr().lock(), "\r\x1b[2K{text}");
     }
 
@@ -46,6 +46,11 @@ impl Progress {
             let _ = write!(std::io::stderr().lock(), "\r\x1b[2K");
         }
     }
+}
+
+/// The text as it stands in one line of so many columns.
+pub(crate) fn shown(text: &str, columns: usize) -> String {
+    fit(&render::one_line(text), columns)
 }
 
 /// Such as `2/5 Running the tests`.

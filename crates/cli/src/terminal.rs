@@ -35,6 +35,11 @@ pub(crate) fn notice(text: &str) {
     line(&format!("pod: {text}"));
 }
 
+/// Says something that has its line ends already.
+pub(crate) fn lines(text: &str) {
+    line(text.trim_end_matches('\n'));
+}
+
 fn line(text: &str) {
     // If standard error is closed there is nobody to tell.
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use llm::{Model, ToolSpec, UserMessage};
 use tokio_util::sync::CancellationToken;
+use tools::bash::{Bash, Confinement};
 use tools::fs::Scope;
 use tools::task::list::TaskList;
 use tools::task::{self, Dialect, TaskStore};
@@ -34,6 +35,7 @@ pub struct Pod {
     parts: Parts,
     history: History,
     notices: Vec<String>,
+    confinement: Confinement,
 }
 
 /// What a run needs beside the history.
@@ -243,6 +245,11 @@ impl Pod {
         &self.parts.registry
     }
 
+    /// Whether commands that the model runs are held to where they may write.
+    pub fn confinement(&self) -> Confinement {
+        self.confinement
+    }
+
     /// What a person should know about how the session was opened, such as a torn end of the log
     /// that was cut off.
     pub fn notices(&self) -> &[String] {
@@ -322,6 +329,7 @@ pub struct Builder {
     remind_after: u32,
     reads_instructions: bool,
     home: Option<PathBuf>,
+    sandboxed: bool,
 }
 
 /// Through which tools a model keeps its task list.
@@ -364,6 +372,7 @@ impl Builder {
             remind_after: REMIND_AFTER,
             reads_instructions: true,
             home: None,
+            sandboxed: true,
         }
     }
 
@@ -491,6 +500,14 @@ impl Builder {
         self
     }
 
+    /// Whether commands that the model runs may write in the directories of the Pod, temporary
+    /// directories and caches only, where the system can hold them to that (Linux with Landlock). They
+    /// are by default.
+    pub fn sandbox(mut self, sandboxed: bool) -> Self {
+        self.sandboxed = sandboxed;
+        self
+    }
+
     /// Begins a session in the store, under the given id or a new one.
     pub fn start(self, store: &SessionStore, id: Option<Uuid>) -> Result<Pod, PodError> {
         let scope = self.scope()?;
@@ -589,7 +606,9 @@ impl Builder {
         for tool in tools::fs::all(&files.scope, &files.tracker) {
             registry.add(tool);
         }
-        registry.add(Arc::new(tools::bash::Bash::new(files.scope.clone())));
+        let bash = Bash::new(files.scope.clone()).sandboxed(self.sandboxed);
+        let confinement = bash.confinement();
+        registry.add(Arc::new(bash));
         for tool in self.extra_tools {
             registry.add(tool);
         }
@@ -657,6 +676,7 @@ impl Builder {
             },
             history,
             notices,
+            confinement,
         }
     }
 }

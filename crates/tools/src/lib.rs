@@ -13,6 +13,8 @@ mod arguments;
 pub mod bash;
 pub mod bounded;
 pub mod fs;
+#[cfg(all(test, unix))]
+mod fuzz_tests;
 pub mod registry;
 pub mod task;
 pub mod tool;

@@ -172,6 +172,8 @@ impl<R: Read> Reader<R> {
                 bytes: 0,
             };
             document::read(&mut input, &mut self.out);
+            // What stands behind damage is part of the log all the same, however it came in.
+            io::copy(&mut input, &mut io::sink())?;
             self.out.report.bytes = input.bytes;
             return Ok(true);
         }

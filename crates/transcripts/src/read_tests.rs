@@ -245,3 +245,14 @@ fn counted_lines_that_do_not_matter() {
     assert_eq!((&mut reader).count(), 0);
     assert_eq!(reader.report().lines, 4_000);
 }
+
+#[test]
+fn a_document_that_is_damaged_is_counted_whole_however_it_comes_in() {
+    let good = log("opencode-export.json");
+    let damaged = [&good[..80], b"\"", &good[80..]].concat();
+    for bytes in [good, damaged] {
+        let mut reader = read(&bytes[..], Options::default());
+        reader.by_ref().for_each(drop);
+        assert_eq!(reader.report().bytes, bytes.len() as u64);
+    }
+}

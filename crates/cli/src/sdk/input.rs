@@ -42,12 +42,12 @@ pub(super) enum Incoming {
 /// would wait for Pod while Pod waits for it.
 pub(super) fn start() -> UnboundedReceiver<Incoming> {
     let (sender, receiver) = unbounded_channel();
-    std::thread::spawn(move || read(BufReader::new(std::io::stdin()), &sender));
+    std::thread::spawn(move || read(BufReader::new(std::io::stdin()), &sender, &terminal::notice));
     receiver
 }
 
 /// Reads lines until there are no more.
-fn read(mut input: impl BufRead, sender: &UnboundedSender<Incoming>) {
+fn read(mut input: impl BufRead, sender: &UnboundedSender<Incoming>, notice: &dyn Fn(&str)) {
     let mut line = Vec::new();
     let mut told = 0;
     loop {
@@ -80,7 +80,7 @@ fn read(mut input: impl BufRead, sender: &UnboundedSender<Incoming>) {
                     told += 1;
                     let text = String::from_utf8_lossy(&line);
                     let begin = tools::bounded::head(&text, 80).trim_end();
-                    terminal::notice(&format!(
+                    notice(&format!(
                         "a line on standard input was ignored: {reason}: {begin}"
                     ));
                 }
@@ -138,14 +138,77 @@ fn parse(line: &[u8]) -> Result<Option<Incoming>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
 
     fn all(input: &[u8]) -> Vec<Incoming> {
+        said_and_told(input).0
+    }
+
+    /// What the program said, and what was told of the rest.
+    fn said_and_told(input: &[u8]) -> (Vec<Incoming>, Vec<String>) {
         let (sender, mut receiver) = unbounded_channel();
-        read(input, &sender);
-        std::iter::from_fn(|| receiver.try_recv().ok()).collect()
+        let notices = RefCell::new(Vec::new());
+        read(input, &sender, &|notice| {
+            notices.borrow_mut().push(notice.to_owned());
+        });
+        let said = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
+        (said, notices.into_inner())
+    }
+
+    /// By a reading of its own: whether a line says something, nothing, or is to be told of.
+    fn expected(line: &[u8]) -> Option<bool> {
+        if line.trim_ascii().is_empty() {
+            return Some(false);
+        }
+        let message: Value = serde_json::from_slice(line).ok()?;
+        match message.get("type")?.as_str()? {
+            "user" => Some(true),
+            "control_request" => message.get("request_id")?.as_str().map(|_| true),
+            "control_response" => {
+                let response = message.get("response")?;
+                response.get("request_id")?.as_str().map(|_| true)
+            }
+            _ => Some(false),
+        }
+    }
+
+    /// Each line is said, passed over for a good reason, or told of; the end comes once, at the end.
+    #[test]
+    fn fuzz_sdk_stdin() {
+        let good = concat!(
+            "{\"type\":\"control_request\",\"request_id\":\"a\",\"request\":{\"subtype\":\"initialize\",\"hooks\":null}}\n",
+            "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"},\"session_id\":\"\"}\n",
+            "{\"type\":\"keep_alive\"}\n\r\n",
+            "{\"type\":\"control_response\",\"response\":{\"subtype\":\"success\",\"request_id\":\"b\",\"response\":{\"behavior\":\"allow\"}}}\n",
+            "{\"type\":\"control_response\",\"response\":{\"subtype\":\"error\",\"request_id\":\"d\",\"error\":\"no\"}}\n",
+        );
+        let words = &[
+            "\"type\":\"user\",",
+            "\"type\":7,",
+            "\"request_id\":null,",
+            "\"request\":[],",
+            "\"response\":{},",
+        ];
+        let input = fuzzing::mutate::bytes(vec![good.as_bytes().to_vec()], words);
+        fuzzing::target("sdk_stdin", input, |fuzzing::mutate::Bytes(bytes)| {
+            let lines = bytes.split_inclusive(|byte| *byte == b'\n').map(expected);
+            let (mut says, mut is_told) = (0, 0);
+            for line in lines {
+                says += usize::from(line == Some(true));
+                is_told += usize::from(line.is_none());
+            }
+            let (said, told) = said_and_told(&bytes);
+            prop_assert_eq!(said.len(), says + 1, "{:?}", said);
+            prop_assert_eq!(said.last(), Some(&Incoming::End));
+            prop_assert_eq!(told.len(), is_told.min(TOLD as usize));
+            prop_assert!(told.iter().all(|notice| notice.len() < 300), "{told:?}");
+            Ok(())
+        });
     }
 
     #[test]

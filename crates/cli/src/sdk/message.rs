@@ -30,6 +30,8 @@ pub(super) struct Init<'a> {
     pub(super) mode: &'a str,
     pub(super) tools: &'a [String],
     pub(super) servers: &'a [Server],
+    /// Whether Bash is held to where it may write.
+    pub(super) sandbox: &'a str,
 }
 
 /// The first line of a run.
@@ -52,6 +54,7 @@ pub(super) fn init(session: Uuid, init: &Init<'_>) -> Value {
             "apiKeySource": api_key_source(),
             "claude_code_version": PROTOCOL_VERSION,
             "pod_version": env!("CARGO_PKG_VERSION"),
+            "sandbox": init.sandbox,
             "slash_commands": ["compact"],
             "output_style": "default",
             "agents": [],

@@ -46,6 +46,7 @@ impl Driver<'_> {
                 mode: handle.permission_mode().as_str(),
                 tools: &live.tools,
                 servers: &live.servers,
+                sandbox: pod.confinement().as_str(),
             },
         );
         self.output.send(&line).await;

@@ -250,4 +250,6 @@ pub(crate) fn outcome(loaded: &[Loaded], failed: bool) -> Outcome {
 #[path = "cases_tests.rs"]
 mod cases;
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 pub(crate) mod tests;

@@ -355,5 +355,8 @@ fn out_of_order(what: &str) -> ModelError {
 }
 
 #[cfg(test)]
+#[path = "decode_fuzz.rs"]
+mod fuzz;
+#[cfg(test)]
 #[path = "decode_tests.rs"]
 mod tests;

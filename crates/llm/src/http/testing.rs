@@ -15,24 +15,21 @@ use crate::{
 
 /// Reads a whole event stream.
 pub(crate) fn read(
-    mut decoder: impl Decoder,
+    decoder: impl Decoder,
     stream: &str,
 ) -> (Vec<Delta>, Result<AssistantMessage, ModelError>) {
-    let service = Service {
+    read_pieces(decoder, std::iter::once(stream.as_bytes()))
+}
+
+fn service() -> Service {
+    Service {
         vendor: Vendor::OpenAi,
         address: "host".to_owned(),
         url: "http://host/".to_owned(),
         model: "m".to_owned(),
         secrets: Vec::new(),
         key_variable: "OPENAI_API_KEY",
-    };
-    let mut deltas = Vec::new();
-    let mut events = sse::Decoder::default();
-    let read = events.push(stream.as_bytes(), &mut |event| {
-        decoder.event(event, &service, &mut |delta| deltas.push(delta))
-    });
-    let result = read.and_then(|()| decoder.finish());
-    (deltas, result)
+    }
 }
 
 /// A stream of unnamed events.
@@ -189,4 +186,110 @@ pub(crate) fn grow<B>(
         }
     }
     bodies
+}
+
+/// Reads an event stream that comes in pieces.
+fn read_pieces<'a>(
+    mut decoder: impl Decoder,
+    pieces: impl Iterator<Item = &'a [u8]>,
+) -> (Vec<Delta>, Result<AssistantMessage, ModelError>) {
+    let service = service();
+    let mut deltas = Vec::new();
+    let mut events = sse::Decoder::default();
+    for piece in pieces {
+        let read = events.push(piece, &mut |event| {
+            decoder.event(event, &service, &mut |delta| deltas.push(delta))
+        });
+        if let Err(error) = read {
+            return (deltas, Err(error));
+        }
+    }
+    (deltas, decoder.finish())
+}
+
+/// Feeds a decoder with streams made out of good ones.
+///
+/// However a stream is cut, it says the same. A message comes of it only if it has the `end` of the
+/// protocol, and then it is what was told on the way: no text and no call more, and none less but
+/// calls that the end of the answer cut.
+pub(crate) fn fuzz<D: Decoder>(
+    name: &str,
+    good: &[String],
+    words: &'static [&'static str],
+    end: &[u8],
+    new: impl Fn() -> D,
+) {
+    for stream in good {
+        let (_, message) = read(new(), stream);
+        assert!(message.is_ok(), "{message:?} of {stream}");
+    }
+    let good = good.iter().map(|it| it.clone().into_bytes()).collect();
+    let input = (fuzzing::mutate::bytes(good, words), fuzzing::mutate::cuts());
+    fuzzing::target(name, input, |(bytes, cuts)| {
+        let bytes = bytes.0;
+        let (deltas, result) = read_pieces(new(), std::iter::once(bytes.as_slice()));
+        let (again, result_again) = read_pieces(new(), fuzzing::mutate::pieces(&bytes, &cuts));
+        prop_assert_eq!(format!("{:?}", &result), format!("{result_again:?}"));
+        prop_assert_eq!(format!("{:?}", &deltas), format!("{again:?}"));
+        if let Ok(message) = result {
+            prop_assert!(memmem(&bytes, end), "it has no end, and is taken for whole");
+            same_as_told(&message, &deltas)?;
+        }
+        Ok(())
+    });
+}
+
+fn memmem(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+/// What was told of each block, in the order of the blocks.
+fn told(deltas: &[Delta], of: impl Fn(&Delta) -> Option<(usize, &str)>) -> Vec<String> {
+    let mut blocks: std::collections::BTreeMap<usize, String> = std::collections::BTreeMap::new();
+    for (index, text) in deltas.iter().filter_map(of) {
+        blocks.entry(index).or_default().push_str(text);
+    }
+    blocks
+        .into_values()
+        .filter(|text| !text.is_empty())
+        .collect()
+}
+
+fn same_as_told(message: &AssistantMessage, deltas: &[Delta]) -> Result<(), TestCaseError> {
+    let said = |of: &dyn Fn(&AssistantBlock) -> Option<&str>| -> Vec<String> {
+        let texts = message.content.iter().filter_map(of);
+        texts
+            .filter(|it| !it.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    let texts = said(&|block| match block {
+        AssistantBlock::Text(text) => Some(text),
+        _ => None,
+    });
+    let told_texts = told(deltas, |delta| match delta {
+        Delta::Text { index, text } => Some((*index, text)),
+        _ => None,
+    });
+    prop_assert_eq!(texts, told_texts);
+    let thoughts = said(&|block| match block {
+        AssistantBlock::Reasoning(reasoning) => Some(&reasoning.text),
+        _ => None,
+    });
+    let told_thoughts = told(deltas, |delta| match delta {
+        Delta::Reasoning { index, text } => Some((*index, text)),
+        _ => None,
+    });
+    prop_assert_eq!(thoughts, told_thoughts);
+    let told_calls = told(deltas, |delta| match delta {
+        Delta::CallArguments { index, fragment } => Some((*index, fragment)),
+        _ => None,
+    });
+    let mut told_calls = told_calls.iter();
+    for call in message.calls() {
+        let text = call.arguments.text();
+        let is_told = text == "{}" || told_calls.any(|told| told == text);
+        prop_assert!(is_told, "nothing was told of {call:?}");
+    }
+    Ok(())
 }

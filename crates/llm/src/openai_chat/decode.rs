@@ -304,5 +304,8 @@ fn text_of(content: Value) -> String {
 }
 
 #[cfg(test)]
+#[path = "decode_fuzz.rs"]
+mod fuzz;
+#[cfg(test)]
 #[path = "decode_tests.rs"]
 mod tests;

@@ -204,6 +204,8 @@ mod fault_tests;
 #[cfg(test)]
 mod fork_tests;
 #[cfg(test)]
+mod fuzz_tests;
+#[cfg(test)]
 mod power_cut_tests;
 #[cfg(test)]
 mod torn_tests;

@@ -228,6 +228,26 @@ async fn a_process_that_left_the_group_is_said() {
     );
 }
 
+/// It holds nothing open, so only what it carries tells of it.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_silent_process_that_left_the_group_is_said() {
+    let space = Space::new();
+    let command =
+        "command -v setsid >/dev/null || exit 9; setsid sleep 3 >/dev/null 2>&1 & sleep 0.2";
+    let text = read_by_model(run(&space, command).await);
+    if text.starts_with("error: Exit code 9") {
+        println!("skipped: there is no setsid");
+        return;
+    }
+    assert_eq!(
+        text,
+        "[a process that has left the process group still runs]"
+    );
+    let text = read_by_model(run(&space, "echo that of another call is not ours").await);
+    assert_eq!(text, "that of another call is not ours");
+}
+
 #[tokio::test]
 async fn calls_side_by_side_do_not_mix() {
     let space = Space::new();

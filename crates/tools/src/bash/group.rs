@@ -16,6 +16,11 @@ impl Group {
         Self(id.and_then(Pid::from_raw))
     }
 
+    /// Its number.
+    pub(super) fn id(&self) -> Option<Pid> {
+        self.0
+    }
+
     /// Whether there are processes in the group that do not come to their end within this time. To
     /// be asked once the leader is reaped: if there are none, the number of the group is free for
     /// others, so it is forgotten.
@@ -42,6 +47,29 @@ impl Drop for Group {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// What each command and all that it starts has in its environment, so that they can be told from
+/// others: a value that no other command has.
+pub(super) const MARK: &str = "POD_CALL";
+
+/// Whether a process that carries the mark runs outside of the group. Known on Linux only; a process
+/// that took a clean environment carries no mark.
+pub(super) fn has_left(mark: &str, group: Option<Pid>) -> bool {
+    let carried = format!("{MARK}={mark}\0");
+    let Ok(processes) = std::fs::read_dir("/proc") else {
+        return false;
+    };
+    processes.filter_map(Result::ok).any(|entry| {
+        let path = entry.path();
+        // Those of other users cannot be read; those that have ended have none.
+        let environment = std::fs::read(path.join("environ")).unwrap_or_default();
+        memchr::memmem::find(&environment, carried.as_bytes()).is_some()
+            && std::fs::read_to_string(path.join("stat")).is_ok_and(|stat| {
+                // What was just killed is on its way out.
+                group.is_none_or(|group| state_in(&stat, group).is_none())
+            })
+    })
 }
 
 /// Whether a process of the group still runs.

@@ -4,6 +4,7 @@ mod environment;
 mod group;
 mod output;
 mod process;
+mod sandbox;
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,7 +17,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
+pub use self::sandbox::Confinement;
+
 use self::process::{Finished, LeftBehind};
+use self::sandbox::Sandbox;
 use crate::arguments::{Accepted, Arguments};
 use crate::{Call, Effect, Scope, Tool, ToolError, ToolOutput, bounded};
 
@@ -30,13 +34,16 @@ const LONGEST_LIMIT: u64 = 600_000;
 
 /// Runs a command with bash, or with sh where there is no bash.
 ///
-/// A command starts in the working directory of the scope but is not held in it: that is what
-/// permissions are for. It has a process group of its own, which is killed when the command ends,
-/// when its time is over, and when the call is dropped.
+/// A command starts in the working directory of the scope and may read from everywhere. Where the
+/// system has Landlock it may write in the scope, in temporary directories and in the caches of
+/// toolchains only; elsewhere, permissions are what holds it. It has a process group of its own, which
+/// is killed when the command ends, when its time is over, and when the call is dropped.
 #[derive(Clone)]
 pub struct Bash {
     scope: Scope,
     environment: Arc<[(OsString, OsString)]>,
+    sandbox: Option<Sandbox>,
+    confinement: Confinement,
 }
 
 impl Bash {
@@ -51,10 +58,32 @@ impl Bash {
         scope: Scope,
         environment: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Self {
+        let environment = environment::for_commands(environment);
+        let sandbox = Sandbox::new(&scope, &environment);
+        let confinement = match sandbox {
+            Some(_) => Confinement::Landlock,
+            None => Confinement::Unavailable,
+        };
         Self {
             scope,
-            environment: environment::for_commands(environment).into(),
+            environment: environment.into(),
+            sandbox,
+            confinement,
         }
+    }
+
+    /// With `false`, commands may write wherever the process may.
+    pub fn sandboxed(mut self, sandboxed: bool) -> Self {
+        if !sandboxed {
+            self.sandbox = None;
+            self.confinement = Confinement::Off;
+        }
+        self
+    }
+
+    /// Whether commands are held to where they may write.
+    pub fn confinement(&self) -> Confinement {
+        self.confinement
     }
 
     fn cannot_run(&self, error: &io::Error) -> ToolError {
@@ -148,15 +177,20 @@ impl Tool for Bash {
     async fn call(&self, call: Call<'_>) -> Result<ToolOutput, ToolError> {
         let Wanted { command, limit } = Wanted::new(call.arguments)?;
         let directory = self.scope.working_directory();
-        let finished = process::run(&command, directory, &self.environment, limit)
+        let sandbox = self.sandbox.as_ref();
+        let finished = process::run(&command, directory, &self.environment, sandbox, limit)
             .await
             .map_err(|error| self.cannot_run(&error))?;
-        result(finished, limit)
+        result(finished, limit, self.confinement)
     }
 }
 
 /// The result for the model. An exit code other than 0 is an error of the call.
-fn result(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
+fn result(
+    finished: Finished,
+    limit: Duration,
+    confinement: Confinement,
+) -> Result<ToolOutput, ToolError> {
     let value = json!({
         "exit_code": finished.status.and_then(|status| status.code()),
         "signal": finished.status.and_then(|status| status.signal()),
@@ -183,9 +217,13 @@ fn result(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> 
     }
     text += note;
     if !is_success {
+        let hint = match confinement {
+            Confinement::Landlock if looks_refused(&text) => HINT,
+            _ => "",
+        };
         let message = match text.as_str() {
             "" => format!("{end} (no output)"),
-            text => format!("{end}\n{text}"),
+            text => format!("{end}\n{text}{hint}"),
         };
         return Err(ToolError {
             message,
@@ -198,6 +236,24 @@ fn result(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> 
         _ => ToolOutput::summary(summary).with_content(text),
     };
     Ok(output.with_value(value))
+}
+
+/// What to do where the sandbox may be the reason.
+const HINT: &str = "\n[commands may write in the working directory, temporary directories and caches only; a person can allow more: pod --add-dir DIRECTORY, or pod --no-sandbox]";
+
+/// Whether the output says that something was refused. It decides about a hint and nothing else.
+fn looks_refused(output: &str) -> bool {
+    [
+        "ermission denied",
+        "PermissionDenied",
+        "EACCES",
+        "Operation not permitted",
+        "EPERM",
+        "no new privileges",
+        "cross-device link",
+    ]
+    .iter()
+    .any(|words| output.contains(words))
 }
 
 fn end_of(status: ExitStatus) -> String {

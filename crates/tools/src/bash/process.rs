@@ -4,15 +4,18 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-use super::group::Group;
+use super::group::{self, Group};
 use super::output::Output;
+use super::sandbox::Sandbox;
 
 /// How long output is still taken after the shell has ended, while something in the background holds
 /// the pipe open.
@@ -37,7 +40,7 @@ pub(super) enum LeftBehind {
     Nothing,
     /// Processes of the group. They were killed.
     Killed,
-    /// A process that has left the group but holds the output open. It goes on.
+    /// A process that has left the group. It goes on.
     Escaped,
 }
 
@@ -50,14 +53,28 @@ pub(super) async fn run(
     command: &str,
     directory: &Path,
     environment: &[(OsString, OsString)],
+    sandbox: Option<&Sandbox>,
     limit: Duration,
 ) -> io::Result<Finished> {
     let start = Instant::now();
     let (reader, writer) = io::pipe()?;
     let mut reader = Receiver::from_owned_fd(reader.into())?;
-    let (mut child, mut group) = spawn(command, directory, environment, &writer)?;
+    let mark = mark();
+    let start_it = || spawn(command, directory, environment, &mark, &writer);
+    let (mut child, mut group) = match sandbox {
+        None => start_it()?,
+        Some(sandbox) => {
+            // The thread is none of the runtime's, which has to know of the process all the same.
+            let runtime = Handle::current();
+            sandbox.within(|| {
+                let _entered = runtime.enter();
+                start_it()
+            })?
+        }
+    };
     // Else the pipe would never end.
     drop(writer);
+    let group_id = group.id();
 
     let mut output = Output::default();
     let ended = timeout(limit, async {
@@ -86,6 +103,7 @@ pub(super) async fn run(
     let left_behind = match (status, has_others, is_complete) {
         (Some(_), true, _) => LeftBehind::Killed,
         (_, false, false) => LeftBehind::Escaped,
+        _ if group::has_left(&mark, group_id) => LeftBehind::Escaped,
         _ => LeftBehind::Nothing,
     };
     Ok(Finished {
@@ -96,11 +114,21 @@ pub(super) async fn run(
     })
 }
 
+/// What tells this command, and all that it starts, from any other.
+fn mark() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let time = since.map_or(0, |it| it.as_nanos());
+    format!("{}-{time}-{count}", std::process::id())
+}
+
 /// Starts the command with bash, or with sh where there is none.
 fn spawn(
     command: &str,
     directory: &Path,
     environment: &[(OsString, OsString)],
+    mark: &str,
     output: &io::PipeWriter,
 ) -> io::Result<(Child, Group)> {
     let start = |shell: &str| -> io::Result<(Child, Group)> {
@@ -110,6 +138,7 @@ fn spawn(
             .current_dir(directory)
             .env_clear()
             .envs(environment.iter().map(|(name, value)| (name, value)))
+            .env(group::MARK, mark)
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output.try_clone()?)

@@ -1,14 +1,16 @@
 //! Opening, reading and replacing regular files. The only module that touches their content.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::Path;
 
 use rustix::fs::{Gid, OFlags, Uid};
 
 use super::Scope;
 use super::blocking::Stop;
+use super::held::{Held, Made, open_file};
 use crate::tracker::{Fingerprint, Fingerprinter};
 use crate::{ToolError, Tracker};
 
@@ -27,11 +29,7 @@ pub(super) fn open(scope: &Scope, path: &Path) -> Result<Opened, ToolError> {
     let failed = |error| cannot("read", scope, path, &error);
     let metadata = std::fs::symlink_metadata(path).map_err(failed)?;
     refuse_special(scope, path, &metadata)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags())
-        .open(path)
-        .map_err(failed)?;
+    let file = open_file(path, OFlags::RDONLY).map_err(failed)?;
     let metadata = file.metadata().map_err(failed)?;
     refuse_special(scope, path, &metadata)?;
     Ok(Opened { file, metadata })
@@ -88,26 +86,20 @@ pub(super) fn check_seen(
 /// `AlreadyExists` if there is something at the path by now. Directories that were made for a file
 /// that could not be written are removed again.
 pub(super) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
-    let directory = directory_of(path);
-    let made: Vec<&Path> = directory
-        .ancestors()
-        .take_while(|it| !it.exists())
-        .collect();
-    let result = std::fs::create_dir_all(directory).and_then(|()| {
-        match temporary_beside(path, content)?.persist_noclobber(path) {
+    let name = name_of(path)?;
+    let made = Made::all(directory_of(path))?;
+    let path = made.last.join(name);
+    let new =
+        temporary_in(&made.last, content).and_then(|new| match new.persist_noclobber(&path) {
             Ok(_) => Ok(()),
             Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Err(error.error),
             // Some network file systems know no rename that spares what exists, and no hard links.
-            Err(_) => create_directly(path, content),
-        }
-    });
-    if result.is_err() {
-        for directory in made {
-            // One that is not empty holds what somebody else has put there.
-            let _ = std::fs::remove_dir(directory);
-        }
+            Err(_) => create_directly(&path, content),
+        });
+    if new.is_err() {
+        made.remove();
     }
-    result
+    new
 }
 
 /// Replaces the content of a file, which keeps its permissions and its owner.
@@ -118,10 +110,7 @@ pub(super) fn create(path: &Path, content: &[u8]) -> io::Result<()> {
 /// instead. Extended attributes do not survive a rename.
 pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     // Also tells whether the file may be written at all, which a rename would not ask.
-    let mut file = OpenOptions::new()
-        .write(true)
-        .custom_flags(flags())
-        .open(path)?;
+    let mut file = open_file(path, OFlags::WRONLY)?;
     let metadata = file.metadata()?;
     if metadata.nlink() == 1 {
         match rename_over(path, content, &metadata) {
@@ -129,7 +118,8 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
             result => return result,
         }
     }
-    let before = std::fs::read(path)?;
+    let mut before = Vec::new();
+    open_file(path, OFlags::RDONLY)?.read_to_end(&mut before)?;
     overwrite(&mut file, content).inspect_err(|_| {
         // The disk is full, say. The old content has its place still.
         let _ = overwrite(&mut file, &before);
@@ -179,7 +169,8 @@ fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
 }
 
 fn rename_over(path: &Path, content: &[u8], metadata: &Metadata) -> io::Result<()> {
-    let temporary = temporary_beside(path, content)?;
+    let directory = Held::open(directory_of(path))?;
+    let temporary = temporary_in(&directory, content)?;
     let file = temporary.as_file();
     let new = file.metadata()?;
     if (new.uid(), new.gid()) != (metadata.uid(), metadata.gid()) {
@@ -188,12 +179,12 @@ fn rename_over(path: &Path, content: &[u8], metadata: &Metadata) -> io::Result<(
     }
     // After the change of the owner, which clears some of the bits.
     file.set_permissions(metadata.permissions())?;
-    temporary.persist(path)?;
+    temporary.persist(directory.join(name_of(path)?))?;
     Ok(())
 }
 
-/// The content in a temporary file of the same directory, on the disk.
-fn temporary_beside(path: &Path, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+/// The content in a temporary file of the directory, on the disk.
+fn temporary_in(directory: &Held, content: &[u8]) -> io::Result<tempfile::NamedTempFile> {
     use std::os::unix::fs::PermissionsExt as _;
 
     let mut temporary = tempfile::Builder::new()
@@ -201,7 +192,7 @@ fn temporary_beside(path: &Path, content: &[u8]) -> io::Result<tempfile::NamedTe
         .suffix(".tmp")
         // Less the bits of the umask, as for any new file.
         .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory_of(path))?;
+        .tempfile_in(directory.reach())?;
     temporary.write_all(content)?;
     temporary.as_file().sync_data()?;
     Ok(temporary)
@@ -211,9 +202,9 @@ fn directory_of(path: &Path) -> &Path {
     path.parent().unwrap_or(path)
 }
 
-fn flags() -> i32 {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    i32::try_from(flags.bits()).unwrap_or(0)
+fn name_of(path: &Path) -> io::Result<&OsStr> {
+    path.file_name()
+        .ok_or_else(|| io::ErrorKind::IsADirectory.into())
 }
 
 fn refuse_special(scope: &Scope, path: &Path, metadata: &Metadata) -> Result<(), ToolError> {

@@ -1,7 +1,8 @@
 //! The tools that work on files: Read, Write, Edit, Glob and Grep, inside a [`Scope`].
 //!
 //! Paths come from the model and may be anything. [`Scope::resolve`] gives the real path or an
-//! error, and `file` is the only module that opens or changes a file; it takes regular files only.
+//! error, and `file` is the only module that opens or changes a file; it takes regular files only, and
+//! `held` sees to it that a path still means what it meant when it was looked up.
 //! All of it blocks, so it runs off the threads of the runtime (`blocking`).
 //!
 //! - Read goes through `binary` and `lines`, Edit through `matching` and `hint`.
@@ -13,6 +14,7 @@ pub mod edit;
 mod file;
 pub mod glob;
 pub mod grep;
+mod held;
 mod hint;
 mod kept;
 mod lines;

@@ -17,7 +17,16 @@ pub(crate) struct Space {
 
 impl Space {
     pub(crate) fn new() -> Self {
-        let root = tempfile::tempdir().unwrap();
+        Self::in_root(tempfile::tempdir().unwrap())
+    }
+
+    /// The same below a directory, which is made.
+    pub(crate) fn in_directory(directory: impl AsRef<Path>) -> Self {
+        fs::create_dir_all(&directory).unwrap();
+        Self::in_root(tempfile::tempdir_in(directory).unwrap())
+    }
+
+    fn in_root(root: tempfile::TempDir) -> Self {
         for directory in ["work", "outside"] {
             fs::create_dir(root.path().join(directory)).unwrap();
         }
