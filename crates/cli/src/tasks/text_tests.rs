@@ -62,7 +62,9 @@ fn lines_are_broken_between_words_and_long_words_anywhere() {
 
 #[test]
 fn no_character_is_wider_than_the_narrowest_line() {
-    let widest = ('\0'..=char::MAX).map(|it| width(it.encode_utf8(&mut [0; 4]))).max();
+    let widest = ('\0'..=char::MAX)
+        .map(|it| width(it.encode_utf8(&mut [0; 4])))
+        .max();
     assert_eq!(widest, Some(WIDEST));
 }
 
