@@ -31,6 +31,7 @@ mod flow_prompt;
 mod flow_run;
 mod flow_session;
 mod locking;
+mod messages;
 mod program;
 mod recorded_sessions;
 mod sdk_lines;
@@ -39,6 +40,8 @@ mod wire_anthropic;
 mod wire_laws;
 mod wire_openai;
 mod wire_program;
+mod words;
+mod words_on_terminal;
 
 #[test]
 fn no_forgotten_test_files() {

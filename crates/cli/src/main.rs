@@ -3,9 +3,15 @@
 //! Standard output carries the answer and nothing else; progress and warnings go to standard error.
 //! The exit code is 0 if all is done, 1 if the run ended in an error, 2 for wrong usage.
 
+mod age;
 mod args;
 mod compact;
+mod config;
+mod definition;
 mod demo;
+mod doctor;
+mod export;
+mod first_run;
 mod home;
 mod models;
 mod print;
@@ -21,14 +27,14 @@ mod watch;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::ArgMatches;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse_from(sdk::argv::prepared()) {
-        Ok(cli) => cli,
+    let (cli, matches) = match args::parse(&sdk::argv::prepared()) {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors and go to standard output.
             let code = if error.use_stderr() { 2 } else { 0 };
@@ -37,19 +43,7 @@ fn main() -> ExitCode {
         }
     };
     log_to_stderr();
-    let result = match cli.command {
-        None if sdk::is_asked_for(&cli.run) => sdk::run(&cli.run),
-        None => print::run(&cli.run),
-        Some(Command::Compact(options)) => compact::run(&options),
-        Some(Command::Demo(options)) => demo::run(&options),
-        Some(Command::Sessions(options)) => sessions::run(&options),
-        Some(Command::Tasks(options)) => tasks(options),
-        Some(Command::Verify(options)) => verify::run(&options),
-        Some(Command::Watch(options)) => {
-            watch::run(&options, &mut std::io::stdout(), &mut std::io::stderr())
-        }
-    };
-    match result {
+    match run(cli, &matches) {
         Ok(code) => code,
         Err(error) => {
             // A reader that closed the pipe has seen enough.
@@ -59,6 +53,28 @@ fn main() -> ExitCode {
             terminal::error(&error);
             let code = if error.is::<Usage>() { 2 } else { 1 };
             ExitCode::from(code)
+        }
+    }
+}
+
+fn run(mut cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
+    config::settle(&mut cli, matches)?;
+    match cli.command {
+        None if sdk::is_asked_for(&cli.run) => sdk::run(&cli.run),
+        None if first_run::is_due(&cli.run) => first_run::run(),
+        None => print::run(&cli.run),
+        Some(Command::Compact(options)) => compact::run(&options),
+        Some(Command::Completions(options)) => definition::completions(&options),
+        Some(Command::Config) => config::show::run(),
+        Some(Command::Demo(options)) => demo::run(&options),
+        Some(Command::Doctor(options)) => doctor::run(&options),
+        Some(Command::Export(options)) => export::run(&options),
+        Some(Command::Man) => definition::manual(),
+        Some(Command::Sessions(options)) => sessions::run(&options),
+        Some(Command::Tasks(options)) => tasks(options),
+        Some(Command::Verify(options)) => verify::run(&options),
+        Some(Command::Watch(options)) => {
+            watch::run(&options, &mut std::io::stdout(), &mut std::io::stderr())
         }
     }
 }

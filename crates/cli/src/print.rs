@@ -1,6 +1,6 @@
 //! `pod -p`: runs a prompt, prints the answer, ends.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -13,7 +13,8 @@ use uuid::Uuid;
 
 use crate::args::{OutputFormat, RunOptions};
 use crate::models::{self, Chosen};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
+use crate::tasks::terminal::Terminal;
 use crate::{Usage, compact, home, print_line, prompt, terminal};
 
 /// Runs what the command line asks for.
@@ -230,7 +231,7 @@ async fn one_run(options: &RunOptions, pod: &mut Pod, prompt: String) -> Arc<Out
         }
     });
     let tasks = pod.tasks().clone();
-    let mut progress = Progress::new(options.quiet);
+    let progress = Progress::new(options);
     let mut run = pod.run(prompt.as_str());
     let outcome = loop {
         let event = match run.next().await {
@@ -244,12 +245,11 @@ async fn one_run(options: &RunOptions, pod: &mut Pod, prompt: String) -> Arc<Out
             _ => None,
         };
         if let Some(text) = notice.filter(|_| !options.quiet) {
-            progress.clear();
-            terminal::notice(&text);
+            progress.say(|| terminal::notice(&text));
         }
         progress.update(&event, &tasks);
     };
-    progress.clear();
+    progress.end();
     interrupts.abort();
     outcome
 }
@@ -309,7 +309,12 @@ fn report(options: &RunOptions, pod: &Pod, outcome: &Outcome) -> anyhow::Result<
         OutputFormat::Text => {
             if !outcome.text.is_empty() {
                 let mut out = std::io::stdout().lock();
-                out.write_all(outcome.text.as_bytes())?;
+                // A pipe gets what the model said, byte for byte; a terminal nothing that drives it.
+                if out.is_terminal() {
+                    out.write_all(terminal::clean(&outcome.text).as_bytes())?;
+                } else {
+                    out.write_all(outcome.text.as_bytes())?;
+                }
                 if !outcome.text.ends_with('\n') {
                     out.write_all(b"\n")?;
                 }
@@ -350,10 +355,9 @@ fn report(options: &RunOptions, pod: &Pod, outcome: &Outcome) -> anyhow::Result<
         }
         _ => ExitCode::FAILURE,
     };
-    if !options.quiet && terminal::is_watched() && code == ExitCode::SUCCESS {
-        let counts = pod.tasks().counts();
-        if counts.total() > 0 {
-            terminal::notice(&format!("{counts}; pod tasks {id} shows them"));
+    if !options.quiet && terminal::is_watched() && pod.tasks().counts().kept() > 0 {
+        for line in progress::final_list(pod.tasks(), Terminal::of_stderr()) {
+            terminal::painted(&line);
         }
     }
     Ok(code)

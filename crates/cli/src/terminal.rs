@@ -21,6 +21,16 @@ pub(crate) fn notice(text: &str) {
     line(&format!("pod: {text}"));
 }
 
+/// Says something of several lines, as it is.
+pub(crate) fn text(text: &str) {
+    line(text);
+}
+
+/// Writes a line that was cleaned already and may have colours.
+pub(crate) fn painted(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 fn line(text: &str) {
     // If standard error is closed there is nobody to tell.
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));
