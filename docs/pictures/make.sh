@@ -39,7 +39,7 @@ flags=(--model "scripted:$here/script.txt" --permission-mode acceptEdits --allow
 shot first-run 24 'pod -p "Write a parser"' -- pod -p 'Write a parser'
 shot demo 26 'pod demo' -- pod demo
 shot live 24 'pod -p "Write a parser"' --until '1/3 Testing' -- pod -p 'Write a parser' "${flags[@]}"
-rm -rf "$POD_HOME"
+rm -rf "$POD_HOME" parser.sh
 shot print 24 'pod -p "Write a parser" --verbose' -- pod -p 'Write a parser' --verbose "${flags[@]}"
 shot tasks 24 'pod tasks' -- pod tasks
 shot timeline 24 'pod tasks --timeline' -- pod tasks --timeline
@@ -48,3 +48,5 @@ export POD_MODEL=ollama:qwen3
 printf '[permissions]\nallow = ["Bash(cargo test:*)"]\n' >"$POD_HOME/config.toml"
 shot config 24 'pod config' -- pod config
 shot doctor 24 'pod doctor' -- pod doctor
+# The kernel of the machine that drew it is nobody's business.
+sed -i "s/$(uname -r)/6.12/" "$here/doctor.svg"

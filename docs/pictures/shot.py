@@ -10,6 +10,7 @@ that has scrolled, the last ROWS lines are drawn.
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -68,7 +69,7 @@ def runs(line, columns):
             continue
         look = (ink(cell), cell.bold)
         wide = any(east_asian_width(it) in "WF" for it in cell.data)
-        if found and found[-1][2:4] == look and not wide and not found[-1][4]:
+        if found and tuple(found[-1][2:4]) == look and not wide and not found[-1][4]:
             found[-1][1] += cell.data
         else:
             found.append([column, cell.data, *look, wide])
@@ -87,16 +88,17 @@ def draw(screen, rows, title):
         f"<title>{escape(title)}</title>",
         f'<rect width="100%" height="100%" rx="8" fill="#16181c"/>',
         '<g fill="#4a505a"><circle cx="18" cy="18" r="5"/><circle cx="34" cy="18" r="5"/><circle cx="50" cy="18" r="5"/></g>',
-        f'<g font-family="ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="14" xml:space="preserve">',
+        f'<g font-family="ui-monospace,Menlo,Consolas,DejaVu Sans Mono,monospace" font-size="14">',
         f'<text x="70" y="23" fill="#a0a6b0">{escape(title)}</text>',
     ]
     for number, line in enumerate(lines):
         y = top + number * ROW + 14
         for column, text, colour, bold, _ in line:
-            lead = len(text) - len(text.lstrip(" "))
-            text = text.strip(" ")
             weight = ' font-weight="bold"' if bold else ""
-            out.append(f'<text x="{12 + (column + lead) * COLUMN:.1f}" y="{y}" fill="{colour}"{weight}>{escape(text)}</text>')
+            # Viewers fold spaces, so what stands behind several gets a place of its own.
+            for piece in re.finditer(r"\S+(?: \S+)*", text):
+                x = 12 + (column + piece.start()) * COLUMN
+                out.append(f'<text x="{x:.1f}" y="{y}" fill="{colour}"{weight}>{escape(piece[0])}</text>')
     out += ["</g>", "</svg>", ""]
     return "\n".join(out)
 
