@@ -18,6 +18,8 @@ assistant: Two steps.
 assistant:
   > TaskUpdate {"taskid":1,"status":"in_progress"}
 assistant:
+  > Bash {"command":"sleep 0.1"}
+assistant:
   > TaskUpdate {"taskid":1,"status":"completed"}
 assistant: Done: ESC[31mred.
 "#;
@@ -79,7 +81,14 @@ fn world() -> World {
     world
 }
 
-const RUN: [&str; 4] = ["-p", "plan", "--model", "scripted:script.txt"];
+const RUN: [&str; 6] = [
+    "-p",
+    "plan",
+    "--model",
+    "scripted:script.txt",
+    "--allowedTools",
+    "Bash",
+];
 
 #[test]
 fn a_live_line_shows_what_is_done_and_the_list_stands_at_the_end() {

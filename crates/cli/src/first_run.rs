@@ -70,8 +70,8 @@ fn ollama_address() -> anyhow::Result<Option<String>> {
 
 fn screen(ollama: Option<&[String]>, path: &str) -> String {
     let mut text = String::from(
-        "Pod asks a language model, and none is set up yet: ANTHROPIC_API_KEY is not set, and no\n\
-         model is chosen.\n\n\
+        "Pod asks a language model, and none is set up yet: ANTHROPIC_API_KEY is not\n\
+         set, and no model is chosen.\n\n\
          See what Pod does first, without a key or a network:\n    pod demo\n",
     );
     match ollama {

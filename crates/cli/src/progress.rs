@@ -60,24 +60,25 @@ impl Progress {
             return;
         }
         match event {
-            Event::Entry(_) => self.bar.set_message(message(tasks)),
-            Event::Task(_) => {
-                let counts = tasks.counts();
-                if counts.kept() > 0 {
-                    if self.bar.length().is_none() {
-                        self.bar.set_style(style(true, Terminal::of_stderr()));
-                    }
-                    self.bar.set_length(counts.kept().into());
-                    self.bar.set_position(counts.completed.into());
-                }
-                self.bar.set_message(message(tasks));
-            }
+            Event::Entry(_) | Event::Task(_) => self.show(tasks),
             Event::Preview(llm::Delta::Retry { wait, error, .. }) => {
                 let text = format!("waiting {} s: {error}", wait.as_secs());
                 self.bar.set_message(clean(&text));
             }
             _ => {}
         }
+    }
+
+    fn show(&self, tasks: &TaskStore) {
+        let counts = tasks.counts();
+        if counts.kept() > 0 {
+            if self.bar.length().is_none() {
+                self.bar.set_style(style(true, Terminal::of_stderr()));
+            }
+            self.bar.set_length(counts.kept().into());
+            self.bar.set_position(counts.completed.into());
+        }
+        self.bar.set_message(message(tasks));
     }
 
     /// Says something above the line.
