@@ -69,7 +69,7 @@ fn a_session_is_compacted_by_hand_and_goes_on() {
     let sessions = world.pod(&["sessions"]).success();
     assert!(sessions.contains("1/2 done"), "{sessions}");
     assert!(
-        sessions.trim_end().ends_with("plan (compacted 1x)"),
+        sessions.trim_end().ends_with("(compacted 1x) plan"),
         "{sessions}"
     );
     let json = world.pod(&["sessions", "--json"]).success();

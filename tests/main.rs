@@ -44,6 +44,7 @@ mod kill_campaign;
 mod library_example;
 mod load;
 mod locking;
+mod messages;
 mod program;
 mod prompt_program;
 mod recorded_sessions;
@@ -55,6 +56,8 @@ mod wire_anthropic;
 mod wire_laws;
 mod wire_openai;
 mod wire_program;
+mod words;
+mod words_on_terminal;
 
 #[test]
 fn no_forgotten_test_files() {

@@ -1,8 +1,12 @@
 //! What can be said on the command line. Each flag is defined here and nowhere else.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::Resettable;
+use clap::{
+    Arg, ArgMatches, Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
 use pod::{CompactLimits, PermissionMode, Threshold};
 use uuid::Uuid;
 
@@ -26,6 +30,29 @@ pub(crate) struct Cli {
     pub(crate) run: RunOptions,
 }
 
+/// The command line, read. A variable of the environment that is set to nothing is as good as none.
+pub(crate) fn parse(argv: &[OsString]) -> Result<(Cli, ArgMatches), clap::Error> {
+    let matches = without_empty_variables(Cli::command()).try_get_matches_from(argv)?;
+    let cli = Cli::from_arg_matches(&matches)?;
+    Ok((cli, matches))
+}
+
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |argument: &Arg| {
+        let variable = argument.get_env().and_then(std::env::var_os);
+        variable.is_some_and(|value| value.is_empty())
+    };
+    command
+        .mut_args(|argument| {
+            if is_empty(&argument) {
+                argument.env(Resettable::Reset)
+            } else {
+                argument
+            }
+        })
+        .mut_subcommands(without_empty_variables)
+}
+
 /// What else the program does.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -41,6 +68,16 @@ pub(crate) enum Command {
     Compact(CompactOptions),
     /// Check the log of a session against every rule, and say where it breaks one
     Verify(VerifyOptions),
+    /// A session as a document: its conversation and the story of its tasks
+    Export(ExportOptions),
+    /// What holds for a run without flags, and where it comes from
+    Config,
+    /// Check what a run needs: key, address, data directory, terminal, git, sandbox
+    Doctor(DoctorOptions),
+    /// Print the completions of a shell
+    Completions(CompletionsOptions),
+    /// Print the manual page
+    Man,
 }
 
 /// How to run a prompt.
@@ -62,6 +99,10 @@ pub(crate) struct RunOptions {
     #[arg(long, env = "POD_MODEL", value_name = "MODEL", default_value = DEFAULT_MODEL)]
     pub(crate) model: String,
 
+    /// Whether nobody named a model.
+    #[arg(skip)]
+    pub(crate) model_is_default: bool,
+
     /// What is printed on standard output
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = OutputFormat::Text)]
     pub(crate) output_format: OutputFormat,
@@ -75,13 +116,19 @@ pub(crate) struct RunOptions {
     pub(crate) max_output_tokens: Option<u32>,
 
     /// How much may happen without asking: default, acceptEdits, plan, dontAsk, bypassPermissions
-    #[arg(long, value_name = "MODE", default_value = "default")]
+    #[arg(
+        long,
+        env = "POD_PERMISSION_MODE",
+        value_name = "MODE",
+        default_value = "default"
+    )]
     pub(crate) permission_mode: PermissionMode,
 
     /// Calls that may run without asking, such as `Edit,Bash(git log:*)`
     #[arg(
         long = "allowedTools",
         visible_alias = "allowed-tools",
+        env = "POD_ALLOWED_TOOLS",
         value_name = "RULES",
         num_args = 1..
     )]
@@ -91,6 +138,7 @@ pub(crate) struct RunOptions {
     #[arg(
         long = "disallowedTools",
         visible_alias = "disallowed-tools",
+        env = "POD_DISALLOWED_TOOLS",
         value_name = "RULES",
         num_args = 1..
     )]
@@ -160,12 +208,16 @@ pub(crate) struct RunOptions {
     #[arg(short, long)]
     pub(crate) quiet: bool,
 
+    /// Tell each call and its result on standard error
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+
     #[command(flatten)]
     pub(crate) sdk: SdkOptions,
 }
 
 /// The model that is asked when none is named.
-const DEFAULT_MODEL: &str = "claude-sonnet-4-6";
+pub(crate) const DEFAULT_MODEL: &str = "claude-sonnet-4-6";
 
 /// What is printed on standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -241,6 +293,49 @@ pub(crate) struct SessionsOptions {
     /// One JSON object a line
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// What to write, and how.
+#[derive(Debug, Args)]
+pub(crate) struct ExportOptions {
+    /// The session, by id, beginning of id or directory; the last one of this directory if none
+    #[arg(value_name = "SESSION")]
+    pub(crate) session: Option<String>,
+
+    /// One page that any browser shows, with nothing beside it; otherwise Markdown
+    #[arg(long)]
+    pub(crate) html: bool,
+
+    /// Where to write it, in place of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// What to check.
+#[derive(Debug, Args)]
+pub(crate) struct DoctorOptions {
+    /// The model that a run would ask
+    #[arg(long, env = "POD_MODEL", value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+}
+
+/// For which shell.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsOptions {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    pub(crate) shell: Shell,
+}
+
+/// A shell that completions can be made for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// The Bourne again shell
+    Bash,
+    /// The Z shell
+    Zsh,
+    /// The friendly interactive shell
+    Fish,
 }
 
 /// What to check.

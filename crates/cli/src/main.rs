@@ -3,11 +3,17 @@
 //! Standard output carries the answer and nothing else; progress and warnings go to standard error.
 //! The exit code is 0 if all is done, 1 if the run ended in an error, 2 for wrong usage.
 
+mod age;
 mod args;
 mod compact;
+mod config;
+mod definition;
 mod demo;
+mod doctor;
+mod export;
 #[cfg(all(debug_assertions, unix))]
 mod fault;
+mod first_run;
 mod home;
 mod models;
 mod print;
@@ -24,15 +30,15 @@ mod watch;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::ArgMatches;
 use tracing_subscriber::EnvFilter;
 
 use args::{Cli, Command};
 
 fn main() -> ExitCode {
     hide_memory();
-    let cli = match Cli::try_parse_from(sdk::argv::prepared()) {
-        Ok(cli) => cli,
+    let (cli, matches) = match args::parse(&sdk::argv::prepared()) {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors and go to standard output.
             if !error.use_stderr() {
@@ -45,19 +51,7 @@ fn main() -> ExitCode {
         }
     };
     log_to_stderr();
-    let result = match cli.command {
-        None if sdk::is_asked_for(&cli.run) => sdk::run(&cli.run),
-        None => print::run(&cli.run),
-        Some(Command::Compact(options)) => compact::run(&options),
-        Some(Command::Demo(options)) => demo::run(&options),
-        Some(Command::Sessions(options)) => sessions::run(&options),
-        Some(Command::Tasks(options)) => tasks(options),
-        Some(Command::Verify(options)) => verify::run(&options),
-        Some(Command::Watch(options)) => {
-            watch::run(&options, &mut std::io::stdout(), &mut std::io::stderr())
-        }
-    };
-    match result {
+    match run(cli, &matches) {
         Ok(code) => code,
         Err(error) => {
             // A reader that closed the pipe has seen enough.
@@ -79,6 +73,28 @@ fn hide_memory() {
         use rustix::process::{DumpableBehavior, set_dumpable_behavior};
         // A kernel that cannot do it has nothing to be told about.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    }
+}
+
+fn run(mut cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
+    config::settle(&mut cli, matches)?;
+    match cli.command {
+        None if sdk::is_asked_for(&cli.run) => sdk::run(&cli.run),
+        None if first_run::is_due(&cli.run) => first_run::run(),
+        None => print::run(&cli.run),
+        Some(Command::Compact(options)) => compact::run(&options),
+        Some(Command::Completions(options)) => definition::completions(&options),
+        Some(Command::Config) => config::show::run(),
+        Some(Command::Demo(options)) => demo::run(&options),
+        Some(Command::Doctor(options)) => doctor::run(&options),
+        Some(Command::Export(options)) => export::run(&options),
+        Some(Command::Man) => definition::manual(),
+        Some(Command::Sessions(options)) => sessions::run(&options),
+        Some(Command::Tasks(options)) => tasks(options),
+        Some(Command::Verify(options)) => verify::run(&options),
+        Some(Command::Watch(options)) => {
+            watch::run(&options, &mut std::io::stdout(), &mut std::io::stderr())
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `pod -p`: runs a prompt, prints the answer, ends.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -15,9 +15,10 @@ use uuid::Uuid;
 
 use crate::args::{OutputFormat, RunOptions};
 use crate::models::{self, Chosen};
-use crate::progress::Progress;
+use crate::progress::{self, Progress};
 use crate::sdk::options::InputFormat;
 use crate::signals::StopSignals;
+use crate::tasks::terminal::Terminal;
 use crate::{Usage, compact, home, print_line, prompt, terminal};
 
 /// Runs what the command line asks for.
@@ -43,7 +44,7 @@ pub(crate) fn run(options: &RunOptions) -> anyhow::Result<ExitCode> {
         .context("the asynchronous runtime cannot start")?;
     runtime.block_on(async {
         let pod = open(options, &chosen, &store, session.as_ref(), &directory)?;
-        if options.sdk.verbose {
+        if options.verbose {
             terminal::notice(pod.confinement().describe());
         }
         work(options, pod, &chosen, prompt, mentions).await
@@ -261,7 +262,7 @@ async fn one_run(
         }
     });
     let tasks = pod.tasks().clone();
-    let mut progress = Progress::new(options.quiet);
+    let progress = Progress::new(options);
     let mut run = pod.run_with(prompt, mentions);
     let outcome = loop {
         let event = match run.next().await {
@@ -275,12 +276,11 @@ async fn one_run(
             _ => None,
         };
         if let Some(text) = notice.filter(|_| !options.quiet) {
-            progress.clear();
-            terminal::notice(&text);
+            progress.say(|| terminal::notice(&text));
         }
         progress.update(&event, &tasks);
     };
-    progress.clear();
+    progress.end();
     interrupts.abort();
     outcome
 }
@@ -299,7 +299,12 @@ fn report(options: &RunOptions, pod: &Pod, outcome: &Outcome) -> anyhow::Result<
         OutputFormat::Text => {
             if !outcome.text.is_empty() {
                 let mut out = std::io::stdout().lock();
-                out.write_all(outcome.text.as_bytes())?;
+                // A pipe gets what the model said, byte for byte; a terminal nothing that drives it.
+                if out.is_terminal() {
+                    out.write_all(terminal::clean(&outcome.text).as_bytes())?;
+                } else {
+                    out.write_all(outcome.text.as_bytes())?;
+                }
                 if !outcome.text.ends_with('\n') {
                     out.write_all(b"\n")?;
                 }
@@ -340,10 +345,9 @@ fn report(options: &RunOptions, pod: &Pod, outcome: &Outcome) -> anyhow::Result<
         }
         _ => ExitCode::FAILURE,
     };
-    if !options.quiet && terminal::is_watched() && code == ExitCode::SUCCESS {
-        let counts = pod.tasks().counts();
-        if counts.total() > 0 {
-            terminal::notice(&format!("{counts}; pod tasks {id} shows them"));
+    if !options.quiet && terminal::is_watched() && pod.tasks().counts().kept() > 0 {
+        for line in progress::final_list(pod.tasks(), Terminal::of_stderr()) {
+            terminal::painted(&line);
         }
     }
     Ok(code)

@@ -40,6 +40,11 @@ pub(crate) fn lines(text: &str) {
     line(text.trim_end_matches('\n'));
 }
 
+/// Writes a line that was cleaned already and may have colours.
+pub(crate) fn painted(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
 fn line(text: &str) {
     // If standard error is closed there is nobody to tell.
     let _ = writeln!(std::io::stderr().lock(), "{}", clean(text));

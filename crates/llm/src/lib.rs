@@ -4,7 +4,7 @@
 //! - [`model`]: the [`Model`] trait, what is asked of a model and what can go wrong.
 //! - [`capability`]: what is known of each model family. [`price`]: what they cost.
 //! - [`anthropic`] and [`openai_chat`]: the wires; [`http`]: what they share; [`provider`]: from the
-//!   name of a model to a model.
+//!   name of a model to a model. [`probe`]: whether somebody is there.
 //! - [`rules`]: what makes a conversation well-formed, as code.
 //! - [`scripted`], [`recorded`]: two models that need no network.
 //!
@@ -22,6 +22,7 @@ pub mod openai_chat;
 mod outline;
 mod playback;
 pub mod price;
+pub mod probe;
 pub mod provider;
 pub mod recorded;
 pub mod rules;

@@ -60,20 +60,51 @@ impl Providers<'_> {
     /// given: servers on one's own machine have none), or key or address cannot be used.
     pub fn model(&self, spec: &str) -> Result<Arc<dyn Model>, ModelError> {
         let spec = spec.trim();
-        match spec.split_once(':') {
-            Some(("anthropic", name)) if !name.is_empty() => self.anthropic(spec, name),
-            Some(("openai", name)) if !name.is_empty() => self.openai(spec, name),
-            Some(("ollama", name)) if !name.is_empty() => self.ollama(spec, name),
-            _ if spec.starts_with("claude-") => self.anthropic(spec, spec),
-            _ => match ALIASES.iter().find(|(alias, _)| *alias == spec) {
-                Some((_, name)) => self.anthropic(spec, name),
-                None => Err(ModelError::UnknownModel(format!(
-                    "`{spec}` names no model; write claude-NAME (or opus, sonnet, haiku), \
-                     anthropic:NAME, openai:NAME for OpenAI and all that speak its protocol, or \
-                     ollama:NAME"
-                ))),
-            },
+        let (vendor, name) = vendor_of(spec)?;
+        match vendor {
+            Vendor::Anthropic => self.anthropic(spec, name),
+            Vendor::OpenAi => self.openai(spec, name),
+            Vendor::Ollama => self.ollama(spec, name),
         }
+    }
+
+    /// Where requests to a model of this name go, and whether the key for it is there. The key itself
+    /// is not told.
+    ///
+    /// # Errors
+    /// The name is of no known form.
+    pub fn destination(&self, spec: &str) -> Result<Destination, ModelError> {
+        let spec = spec.trim();
+        let (vendor, name) = vendor_of(spec)?;
+        let (variable, usual) = match vendor {
+            Vendor::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
+            Vendor::OpenAi => ("OPENAI_BASE_URL", openai_chat::BASE_URL),
+            Vendor::Ollama => {
+                let host = self.variable("OLLAMA_HOST").unwrap_or_default();
+                return Ok(Destination {
+                    vendor,
+                    name: name.to_owned(),
+                    base_url: ollama_url(&host),
+                    key: Key::NotNeeded,
+                });
+            }
+        };
+        let given = self.variable(variable);
+        let names: &[&'static str] = match vendor {
+            Vendor::Anthropic => &["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"],
+            _ => &["OPENAI_API_KEY"],
+        };
+        let key = match names.iter().find(|name| self.variable(name).is_some()) {
+            Some(name) => Key::Set(name),
+            None if given.is_some() => Key::NotNeeded,
+            None => Key::Missing(vendor.key_variable()),
+        };
+        Ok(Destination {
+            vendor,
+            name: name.to_owned(),
+            base_url: given.unwrap_or_else(|| usual.to_owned()),
+            key,
+        })
     }
 
     fn anthropic(&self, spec: &str, name: &str) -> Result<Arc<dyn Model>, ModelError> {
@@ -140,6 +171,48 @@ impl Providers<'_> {
     /// A variable that is set to something.
     fn variable(&self, name: &str) -> Option<String> {
         (self.variable)(name).filter(|value| !value.trim().is_empty())
+    }
+}
+
+/// Where the requests to a model go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Destination {
+    /// Which service speaks there.
+    pub vendor: Vendor,
+    /// The name of the model, as the service knows it.
+    pub name: String,
+    /// The address, without the part that the protocol adds.
+    pub base_url: String,
+    /// Whether the key is there.
+    pub key: Key,
+}
+
+/// Whether the key of a service is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// It is in this variable.
+    Set(&'static str),
+    /// It is not in this variable, where it is looked for.
+    Missing(&'static str),
+    /// A server on one's own machine, or at an address that was given, may do without one.
+    NotNeeded,
+}
+
+/// The vendor that a name stands for, and the name that the vendor gives the model.
+fn vendor_of(spec: &str) -> Result<(Vendor, &str), ModelError> {
+    match spec.split_once(':') {
+        Some(("anthropic", name)) if !name.is_empty() => Ok((Vendor::Anthropic, name)),
+        Some(("openai", name)) if !name.is_empty() => Ok((Vendor::OpenAi, name)),
+        Some(("ollama", name)) if !name.is_empty() => Ok((Vendor::Ollama, name)),
+        _ if spec.starts_with("claude-") => Ok((Vendor::Anthropic, spec)),
+        _ => match ALIASES.iter().find(|(alias, _)| *alias == spec) {
+            Some((_, name)) => Ok((Vendor::Anthropic, name)),
+            None => Err(ModelError::UnknownModel(format!(
+                "`{spec}` names no model; write claude-NAME (or opus, sonnet, haiku), \
+                 anthropic:NAME, openai:NAME for OpenAI and all that speak its protocol, or \
+                 ollama:NAME"
+            ))),
+        },
     }
 }
 
@@ -247,6 +320,41 @@ mod tests {
             })
             .collect();
         insta::assert_snapshot!(errors.join("\n"));
+    }
+
+    #[test]
+    fn a_destination_tells_of_a_key_and_not_the_key() {
+        let told = |spec: &str, variables: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(key, _)| *key == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            Providers {
+                variable: &variable,
+                capabilities: &Capabilities::default(),
+                retry: &RetryPolicy::never(),
+            }
+            .destination(spec)
+            .map(|it| (it.base_url, it.key))
+        };
+        let anthropic = anthropic::BASE_URL.to_owned();
+        assert_eq!(
+            told("opus", &[]).unwrap(),
+            (anthropic.clone(), Key::Missing("ANTHROPIC_API_KEY"))
+        );
+        assert_eq!(
+            told("claude-x", &[("ANTHROPIC_AUTH_TOKEN", "t")]).unwrap(),
+            (anthropic, Key::Set("ANTHROPIC_AUTH_TOKEN"))
+        );
+        assert_eq!(
+            told("openai:x", &[("OPENAI_BASE_URL", "http://h/v1")]).unwrap(),
+            (String::from("http://h/v1"), Key::NotNeeded)
+        );
+        assert_eq!(
+            told("ollama:x", &[]).unwrap(),
+            (String::from("http://127.0.0.1:11434/v1"), Key::NotNeeded)
+        );
+        assert!(told("gpt", &[]).is_err());
     }
 
     #[test]

@@ -7,9 +7,10 @@ use llm::{AssistantBlock, Item, Origin};
 use pod::replay::fold_entry;
 use pod::session::{Entry, segment};
 use pod::{SessionInfo, SessionStore};
-use tools::task::render::{one_line, short};
 use tools::task::{Task, TaskFold};
 use uuid::Uuid;
+
+use crate::progress::{call_line, result_line};
 
 /// Follows the only session of a store.
 pub(super) struct Follower {
@@ -58,19 +59,13 @@ impl Follower {
                 let blocks = message.content.iter().map(|block| match block {
                     AssistantBlock::Text(text) => format!("\n{text}"),
                     AssistantBlock::Reasoning(reasoning) => format!("({})", reasoning.text),
-                    AssistantBlock::ToolCall(call) => {
-                        let line = one_line(&format!("{} {}", call.name, call.arguments.text()));
-                        format!("  > {}", short(&line, 90))
-                    }
+                    AssistantBlock::ToolCall(call) => call_line(call),
                 });
                 blocks.collect()
             }
             Item::ToolResult(result) => {
                 self.open.retain(|(id, _)| *id != result.call_id);
-                let mark = if result.is_error { "!" } else { "=" };
-                // The counts on the second line would drown what changed.
-                let summary = result.summary.lines().next().unwrap_or_default();
-                vec![format!("  {mark} {}", short(&one_line(summary), 90))]
+                vec![result_line(result)]
             }
             Item::System(message) if message.origin == Origin::Summary => {
                 let text = "*** The history is compacted: a summary takes its place ***";

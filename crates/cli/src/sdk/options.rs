@@ -22,10 +22,6 @@ pub(crate) struct SdkOptions {
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = InputFormat::Text)]
     pub(crate) input_format: InputFormat,
 
-    /// Accepted for habit: stream-json is always complete
-    #[arg(long, hide = true)]
-    pub(crate) verbose: bool,
-
     /// Also tell of each response while it arrives
     #[arg(long)]
     pub(crate) include_partial_messages: bool,

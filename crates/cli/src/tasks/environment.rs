@@ -4,6 +4,8 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
+
 use super::terminal::{Terminal, variable};
 
 /// The process around a view.
@@ -20,6 +22,8 @@ pub(crate) struct Environment {
     pub(crate) claude: Option<PathBuf>,
     /// Where codex keeps its files, `~/.codex`.
     pub(crate) codex: Option<PathBuf>,
+    /// The time.
+    pub(crate) now: Timestamp,
     /// How long it has been at work.
     pub(crate) elapsed: Box<dyn Fn() -> Duration>,
     /// Waits for a log to grow. `false` ends the watch.
@@ -47,6 +51,7 @@ impl Environment {
             directory: std::env::current_dir()?,
             claude: place("CLAUDE_CONFIG_DIR", ".claude"),
             codex: place("CODEX_HOME", ".codex"),
+            now: Timestamp::now(),
             elapsed: Box::new(move || started.elapsed()),
             wait: Box::new(|| {
                 std::thread::sleep(PAUSE);

@@ -244,7 +244,7 @@ fn fuzz_terminal() {
         for text in &texts {
             let line = crate::terminal::clean(text);
             prop_assert!(is_still(&line), "{line:?}");
-            let line = crate::progress::shown(text, columns);
+            let line = super::text::cut(&super::text::clean(text), columns);
             prop_assert!(is_still(&line) && !line.contains('\n'), "{line:?}");
         }
         Ok(())

@@ -16,8 +16,8 @@ mod markdown;
 mod overview;
 mod progress;
 mod table;
-mod terminal;
-mod text;
+pub(crate) mod terminal;
+pub(crate) mod text;
 mod timeline;
 
 use std::io::{self, Write};
@@ -26,7 +26,7 @@ use std::process::ExitCode;
 
 pub(crate) use environment::Environment;
 pub(crate) use faults::write as write_faults;
-pub(crate) use load::{Folder, Loaded, Source};
+pub(crate) use load::{Folder, Loaded, Source, load_all};
 pub(crate) use table::write as write_table;
 
 use find::Found;
@@ -227,7 +227,7 @@ fn print(
             [it] if !searched || options.logs.is_empty() => {
                 table::write(it, options.all, terminal, out)?;
             }
-            several => overview::write(several, terminal, out)?,
+            several => overview::write(several, environment.now, terminal, out)?,
         }
     }
     out.flush()

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::io::{self, Write};
 
+use jiff::Timestamp;
 use transcripts::{Chain, State, Task};
 
 use super::load::Loaded;
@@ -10,7 +11,7 @@ use super::progress::Progress;
 use super::table::label;
 use super::terminal::{Style, Terminal};
 use super::text::{clean, cut, cut_front, pad, width};
-use super::timeline::short_time;
+use crate::age::{self, age};
 
 /// The length of the bar.
 const BAR: usize = 10;
@@ -21,12 +22,17 @@ pub(crate) fn sort(loaded: &mut [Loaded]) {
 }
 
 /// Writes a line for each log that has a list, and how many have none.
-pub(crate) fn write(loaded: &[Loaded], terminal: Terminal, out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write(
+    loaded: &[Loaded],
+    now: Timestamp,
+    terminal: Terminal,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let with_list: Vec<&Loaded> = loaded.iter().filter(|it| it.list.is_touched()).collect();
     let formats = with_list.iter().map(|it| width(&it.format()));
     let format_columns = formats.max().unwrap_or(0);
     for it in &with_list {
-        writeln!(out, "{}", line(it, format_columns, terminal))?;
+        writeln!(out, "{}", line(it, format_columns, now, terminal))?;
     }
     let without = loaded.len() - with_list.len();
     let text = match (with_list.len(), without) {
@@ -43,14 +49,15 @@ pub(crate) fn write(loaded: &[Loaded], terminal: Terminal, out: &mut dyn Write) 
 /// Below this many columns there is no room for the format.
 const NARROW: usize = 90;
 
-fn line(loaded: &Loaded, format_columns: usize, terminal: Terminal) -> String {
+fn line(loaded: &Loaded, format_columns: usize, now: Timestamp, terminal: Terminal) -> String {
     let tasks = loaded.list.tasks();
     let todos = loaded.list.todos(&Chain::Main);
     let all = || tasks.iter().copied().chain(todos);
     let progress = Progress::of(all());
-    let time = loaded.ended().map_or_else(String::new, short_time);
-    // To the minute; the log itself tells the rest.
-    let time = pad(&time.chars().take(16).collect::<String>(), 16);
+    let time = loaded
+        .ended()
+        .map_or_else(String::new, |time| age(time, now));
+    let time = pad(&time, age::COLUMNS);
     let share = format!("{:>3} of {:<3}", progress.done(), progress.total());
     let doubt = if loaded.has_gaps() { "!" } else { " " };
     let mut lead = format!("{time}  {share} {}{doubt} ", progress.bar(BAR));
@@ -64,13 +71,13 @@ fn line(loaded: &Loaded, format_columns: usize, terminal: Terminal) -> String {
     let mut text = format!("{lead}{name}");
     if let Some(task) = all().find(|task| task.state() == State::Working) {
         text.push_str("  > ");
-        text.push_str(&now(task));
+        text.push_str(&in_words(task));
     }
     cut(&text, columns)
 }
 
 /// What is being done, in words.
-fn now(task: &Task) -> String {
+fn in_words(task: &Task) -> String {
     match &task.active_form {
         Some(form) => clean(form),
         None => label(task),

@@ -31,6 +31,7 @@ pub(crate) fn environment() -> Environment {
         directory: PathBuf::from("/nowhere"),
         claude: None,
         codex: None,
+        now: "2026-12-01T12:00:00Z".parse().unwrap(),
         elapsed: Box::new(|| Duration::from_secs(7)),
         wait: Box::new(|| false),
     }

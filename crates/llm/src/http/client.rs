@@ -32,7 +32,7 @@ impl Default for Timeouts {
 
 /// Builds the client for an address. Certificates are loaded only if the address needs them, and
 /// proxies (from the usual variables, which reqwest reads) are not asked for this very machine.
-pub(super) fn build(url: &Url, timeouts: &Timeouts) -> Result<Client, ModelError> {
+pub(crate) fn build(url: &Url, timeouts: &Timeouts) -> Result<Client, ModelError> {
     let mut builder = Client::builder()
         .user_agent(concat!("pod/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(timeouts.connect)
@@ -57,7 +57,7 @@ pub(super) fn build(url: &Url, timeouts: &Timeouts) -> Result<Client, ModelError
 }
 
 /// Whether an address is this machine's own.
-pub(super) fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"

@@ -4,7 +4,7 @@
 //! `transcript` keep what was written before), and how to read the events (`endpoint::Decoder`).
 
 pub(crate) mod body;
-mod client;
+pub(crate) mod client;
 pub(crate) mod endpoint;
 pub(crate) mod failure;
 pub(crate) mod json;

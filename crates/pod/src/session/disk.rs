@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 
 /// The file system under the sessions.
@@ -19,6 +19,15 @@ pub trait Disk: Send + Sync + fmt::Debug {
 
     /// Opens a file for reading.
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>>;
+
+    /// The end of a file, at most so many bytes of it, and the length of the whole file.
+    fn read_end(&self, path: &Path, most: u64) -> io::Result<(Vec<u8>, u64)> {
+        let mut bytes = Vec::new();
+        self.open_read(path)?.read_to_end(&mut bytes)?;
+        let length = bytes.len();
+        let begin = length.saturating_sub(usize::try_from(most).unwrap_or(usize::MAX));
+        Ok((bytes.split_off(begin), length as u64))
+    }
 
     /// Gives a file another name, in one step, in place of what has that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -100,6 +109,16 @@ impl Disk for RealDisk {
 
     fn open_read(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
         Ok(Box::new(File::open(path)?))
+    }
+
+    fn read_end(&self, path: &Path, most: u64) -> io::Result<(Vec<u8>, u64)> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+        let mut bytes = Vec::new();
+        // It may grow meanwhile, and what was not counted is not read.
+        file.take(length.min(most)).read_to_end(&mut bytes)?;
+        Ok((bytes, length))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {

@@ -7,7 +7,8 @@
 //!
 //! - [`entry`] (with `block`): an entry and its line, the only place that knows the format.
 //! - [`segment`]: a file as it is read, torn and bad lines included. `writer`: as it is written.
-//! - [`SessionStore`]: where sessions live, how one is begun, opened and forked; `find`: how it is found.
+//! - [`SessionStore`]: where sessions live, how one is begun, opened and forked; `find`: how it is found;
+//!   `summary`: what a listing says of it.
 //! - [`disk`], [`clock`]: what is asked of the machine. [`memory`]: a disk that leaves nothing behind.
 //!
 //! The log grows in one place: `Session::append`, which only the history calls.
@@ -22,6 +23,7 @@ pub mod header;
 pub mod memory;
 pub mod segment;
 mod store;
+mod summary;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -39,6 +41,7 @@ pub use header::{Header, Parent, Reason};
 pub use memory::MemoryDisk;
 pub use segment::{Contents, Located};
 pub use store::{Opened, SessionStore};
+pub use summary::SessionSummary;
 
 pub(crate) use find::newest_segment;
 

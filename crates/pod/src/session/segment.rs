@@ -214,16 +214,20 @@ fn first_line(
 }
 
 /// A line that was read into a buffer.
-struct Line {
+pub(super) struct Line {
     /// Its length in bytes, with its end; 0 at the end of the file.
-    length: u64,
+    pub(super) length: u64,
     /// Whether it has an end.
     has_end: bool,
 }
 
 /// Reads a line with its end into the buffer. Of one that is longer than the limit only the
 /// beginning is kept, but the whole is passed.
-fn read_line(file: &mut impl BufRead, buffer: &mut Vec<u8>, limit: usize) -> io::Result<Line> {
+pub(super) fn read_line(
+    file: &mut impl BufRead,
+    buffer: &mut Vec<u8>,
+    limit: usize,
+) -> io::Result<Line> {
     buffer.clear();
     let mut length = file.by_ref().take(limit as u64).read_until(b'\n', buffer)?;
     let mut has_end = buffer.ends_with(b"\n");
