@@ -204,17 +204,15 @@ fn agents(loaded: &Loaded, all: bool, terminal: Terminal, out: &mut dyn Write) -
         }
         return Ok(());
     }
-    match lists.count() {
-        0 => Ok(()),
-        1 => writeln!(
-            out,
-            "1 sub-agent has a todo list of its own; --all shows it."
-        ),
-        more => writeln!(
-            out,
-            "{more} sub-agents have todo lists of their own; --all shows them."
-        ),
+    let note = match lists.count() {
+        0 => return Ok(()),
+        1 => String::from("1 sub-agent has a todo list of its own; --all shows it."),
+        more => format!("{more} sub-agents have todo lists of their own; --all shows them."),
+    };
+    for line in wrap(&note, terminal.width.unwrap_or(usize::MAX)) {
+        writeln!(out, "{line}")?;
     }
+    Ok(())
 }
 
 /// The calls that have no result.
@@ -224,7 +222,9 @@ fn pending(loaded: &Loaded, terminal: Terminal, out: &mut dyn Write) -> io::Resu
         let lost = matches!(event.what, What::Pending { lost: true, .. });
         let yet = if lost { "" } else { " yet" };
         let text = format!("{tool} in line {} has no result{yet}.", event.place.line);
-        writeln!(out, "{}", terminal.paint(Style::Faint, &text))?;
+        for line in wrap(&text, terminal.width.unwrap_or(usize::MAX)) {
+            writeln!(out, "{}", terminal.paint(Style::Faint, &line))?;
+        }
     }
     Ok(())
 }

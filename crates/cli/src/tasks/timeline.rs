@@ -7,7 +7,7 @@ use transcripts::{Change, ChangeKind, State, What};
 
 use super::load::{Loaded, Step};
 use super::terminal::{Style, Terminal};
-use super::text::{clean, pad, width, wrap};
+use super::text::{clean, cut, pad, width, wrap};
 
 /// The widest name of a chain that gets a column of its own.
 const CHAIN_COLUMNS: usize = 20;
@@ -47,7 +47,7 @@ pub(crate) fn lines(step: &Step, chain_columns: usize, terminal: Terminal) -> Ve
     let mut lines = Vec::new();
     for (style, text) in texts(step) {
         if alone {
-            lines.push(terminal.paint(Style::Faint, lead.trim_end()));
+            lines.push(terminal.paint(Style::Faint, &cut(lead.trim_end(), columns)));
         }
         for (index, line) in wrap(&text, room).into_iter().enumerate() {
             let lead = if index == 0 && !alone {
