@@ -193,7 +193,7 @@ fn apply(edit: &Edit, bytes: &mut Vec<u8>, good: &[Vec<u8>], words: &[&str]) {
             insert(bytes, at, &piece.repeat(times));
         }
         _ => {
-            if edit.word % 8 == 0 {
+            if edit.word.is_multiple_of(8) {
                 bytes.drain(from..until);
             } else {
                 insert(bytes, at, word(edit.word, words));
@@ -204,7 +204,7 @@ fn apply(edit: &Edit, bytes: &mut Vec<u8>, good: &[Vec<u8>], words: &[&str]) {
 
 fn word<'a>(number: u16, words: &[&'a str]) -> &'a [u8] {
     let number = usize::from(number);
-    if !words.is_empty() && number % 2 == 0 {
+    if !words.is_empty() && number.is_multiple_of(2) {
         return words
             .get(number / 2 % words.len())
             .map_or(b"", |word| word.as_bytes());

@@ -220,11 +220,11 @@ fn fuzz_file_arguments() {
         1..6,
     );
     // One directory for many executions: to make one takes longer than all the rest.
-    let used = std::cell::RefCell::new((0, space()));
+    let used = std::cell::RefCell::new((0_u32, space()));
     fuzzing::target("file_arguments", calls, |calls| {
         let (count, space) = &mut *used.borrow_mut();
         *count += 1;
-        if *count % 500 == 0 {
+        if count.is_multiple_of(500) {
             *space = self::space();
         }
         let mut tools = Registry::new();

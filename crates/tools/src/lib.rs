@@ -13,7 +13,7 @@ mod arguments;
 pub mod bash;
 pub mod bounded;
 pub mod fs;
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod fuzz_tests;
 pub mod registry;
 pub mod task;
