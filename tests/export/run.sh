@@ -23,7 +23,7 @@ fi
 
 scratch=$(mktemp -d)
 server=
-trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap '[ -z "$server" ] || kill "$server" 2>/dev/null; rm -rf "$scratch" 2>/dev/null || true' EXIT
 mkdir "$scratch/work" "$scratch/site"
 export POD_HOME=$scratch/home
 cd "$scratch/work"
