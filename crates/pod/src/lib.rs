@@ -3,6 +3,7 @@
 //!
 //! - [`pod`]: [`Pod`], its [`Builder`] and a [`Run`]. [`event`]: what a run tells.
 //! - [`session`]: the log. `history`: the one place where it grows. [`replay`]: from entries to tasks.
+//! - `edit`: what a person changes in the list by hand.
 //! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
 //! - [`compact`]: the history made small, the task list carried whole.
 //! - [`permission`] and [`hook`]: who may run what.
@@ -12,6 +13,7 @@
 mod admit;
 pub mod compact;
 mod dispatch;
+mod edit;
 mod error;
 pub mod event;
 mod history;
