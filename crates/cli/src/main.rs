@@ -15,6 +15,7 @@ mod sdk;
 mod sessions;
 mod tasks;
 mod terminal;
+mod ui;
 mod verify;
 mod watch;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     log_to_stderr();
     let result = match cli.command {
         None if sdk::is_asked_for(&cli.run) => sdk::run(&cli.run),
+        None if ui::is_asked_for(&cli.run) => ui::run(&cli.run),
         None => print::run(&cli.run),
         Some(Command::Compact(options)) => compact::run(&options),
         Some(Command::Demo(options)) => demo::run(&options),

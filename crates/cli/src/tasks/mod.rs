@@ -17,7 +17,7 @@ mod overview;
 mod progress;
 mod table;
 mod terminal;
-mod text;
+pub(crate) mod text;
 mod timeline;
 
 use std::io::{self, Write};
@@ -28,6 +28,7 @@ pub(crate) use environment::Environment;
 pub(crate) use faults::write as write_faults;
 pub(crate) use load::{Folder, Loaded, Source};
 pub(crate) use table::write as write_table;
+pub(crate) use terminal::variable;
 
 use find::Found;
 
