@@ -430,7 +430,8 @@ impl Random {
         let pod = self.pod.as_mut().unwrap();
         let handle = pod.handle();
         let edits = &mut self.edits;
-        self.has_queued |= early.is_some() && !edits.is_empty();
+        // What is asked for when the run has ended already waits for the next one.
+        self.has_queued |= !edits.is_empty();
         let mut tell = |event: &Event| {
             match event {
                 Event::Entry(entry) => told.push(entry.clone()),
