@@ -143,6 +143,7 @@ fn index(task: &Task) -> usize {
 /// took back. Segments that cannot be read are left out; `pod verify` tells of them.
 pub(super) fn past(store: &pod::SessionStore, session: &pod::SessionInfo) -> Vec<Entry> {
     use pod::session::{Reason, segment};
+    use std::collections::hash_map::Entry::Vacant;
     let mut past: Vec<Entry> = Vec::new();
     let mut places = HashMap::new();
     for number in 1..=session.segment {
@@ -160,8 +161,8 @@ pub(super) fn past(store: &pod::SessionStore, session: &pod::SessionInfo) -> Vec
             }
         }
         for entry in own {
-            if !places.contains_key(&entry.id) {
-                places.insert(entry.id, past.len());
+            if let Vacant(place) = places.entry(entry.id) {
+                place.insert(past.len());
                 past.push(entry);
             }
         }

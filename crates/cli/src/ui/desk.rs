@@ -153,7 +153,7 @@ impl<'a> Desk<'a> {
         self.always.push(rule);
     }
 
-    pub(super) fn next_mode(&self, handle: &Handle, state: &mut State) {
+    pub(super) fn next_mode(handle: &Handle, state: &mut State) {
         let next = match handle.permission_mode() {
             PermissionMode::Default => PermissionMode::AcceptEdits,
             PermissionMode::AcceptEdits => PermissionMode::Plan,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tools::task::render::{is_control, is_line_break};
 use unicode_segmentation::UnicodeSegmentation as _;
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 /// How many prompts are kept to go back to.
 const HISTORY: usize = 500;
@@ -206,24 +206,22 @@ impl Editor {
         let head = self.line().get(..self.column).unwrap_or_default();
         let words = head.split_word_bound_indices();
         let word = words.rev().find(|(_, word)| !word.trim().is_empty());
-        match word {
-            Some((at, _)) => self.column = at,
-            None => {
-                self.column = 0;
-                self.left();
-            }
+        if let Some((at, _)) = word {
+            self.column = at;
+        } else {
+            self.column = 0;
+            self.left();
         }
     }
 
     pub(super) fn word_right(&mut self) {
         let rest = self.line().get(self.column..).unwrap_or_default();
         let mut words = rest.split_word_bound_indices();
-        match words.find(|(_, word)| !word.trim().is_empty()) {
-            Some((at, word)) => self.column += at + word.len(),
-            None => {
-                self.column = self.line().len();
-                self.right();
-            }
+        if let Some((at, word)) = words.find(|(_, word)| !word.trim().is_empty()) {
+            self.column += at + word.len();
+        } else {
+            self.column = self.line().len();
+            self.right();
         }
     }
 
@@ -400,7 +398,7 @@ fn shown_text(text: &str) -> String {
 
 fn shown_width(text: &str) -> usize {
     let shown = shown_text(text);
-    shown.graphemes(true).map(|cluster| cluster.width()).sum()
+    shown.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
 #[cfg(test)]

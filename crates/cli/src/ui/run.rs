@@ -128,14 +128,17 @@ impl App<'_> {
                 return Ok(());
             }
             Action::Command(Command::Rewind) => {
-                return Ok(self.desk.offer_rewind(&self.pod, state));
+                self.desk.offer_rewind(&self.pod, state);
+                return Ok(());
             }
             Action::Command(Command::Resume) => {
-                return Ok(self.desk.offer_resume(&self.pod, state));
+                self.desk.offer_resume(&self.pod, state);
+                return Ok(());
             }
             Action::Command(Command::Fork) => self.desk.fork(&self.pod),
             Action::RewindTo(number) => {
-                return self.rewind(number);
+                self.rewind(number);
+                return Ok(());
             }
             Action::ResumeNumber(number) => self.desk.resume(number, &self.pod),
             other => {
@@ -159,12 +162,12 @@ impl App<'_> {
     }
 
     /// Goes back to before one of the messages, and gives it back into the input.
-    fn rewind(&mut self, number: usize) -> anyhow::Result<()> {
+    fn rewind(&mut self, number: usize) {
         let Some(super::overlay::Overlay::Rewind(_, moments)) = self.ui.state.overlay.take() else {
-            return Ok(());
+            return;
         };
         let Some(moment) = moments.get(number) else {
-            return Ok(());
+            return;
         };
         let went = match moment.before {
             Some(entry) => self
@@ -195,7 +198,6 @@ impl App<'_> {
                 self.ui.state.transcript.note(Tone::Error, text);
             }
         }
-        Ok(())
     }
 
     /// Runs a prompt, or a compaction, to its end. Gives an exit code if the person left meanwhile.
@@ -294,16 +296,16 @@ impl Ui {
             let is_moving = run.is_some() || self.state.hint.is_some();
             tokio::select! {
                 biased;
-                signal = self.signals.next() => match signal {
-                    Some(code) => return Ok(Happened::Ended(code)),
-                    // An interrupt from outside is a Ctrl-C.
-                    None => {
-                        let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-                        if let Some(action) = self.on_input(&Input::Key(key)) {
-                            return Ok(Happened::Action(action));
-                        }
+                signal = self.signals.next() => {
+                    if let Some(code) = signal {
+                        return Ok(Happened::Ended(code));
                     }
-                },
+                    // An interrupt from outside is a Ctrl-C.
+                    let key = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+                    if let Some(action) = self.on_input(&Input::Key(key)) {
+                        return Ok(Happened::Action(action));
+                    }
+                }
                 () = sleep_until(self.drawn + FRAME), if self.is_changed => {
                     self.state.set_now(Timestamp::now());
                     self.screen.draw(&mut self.state)?;
@@ -358,10 +360,10 @@ impl Ui {
             Action::Answer(answer) => self.answer(answer, handle, desk),
             Action::Suspend => self.screen.suspend()?,
             Action::Redraw => self.screen.clear()?,
-            Action::NextMode => desk.next_mode(handle, &mut self.state),
+            Action::NextMode => Desk::next_mode(handle, &mut self.state),
             Action::ReadPast => desk.read_past(&mut self.state),
             Action::Command(Command::EditTasks(edit)) => {
-                edit_meanwhile(&edit, handle, &mut self.state)
+                edit_meanwhile(&edit, handle, &mut self.state);
             }
             Action::Command(command) => desk.command(&command, handle, &mut self.state),
             Action::Prompt(_) | Action::Leave | Action::RewindTo(_) | Action::ResumeNumber(_) => {}

@@ -298,8 +298,10 @@ impl State {
         self.questions.clear();
         self.transcript.forget_arriving();
         match &outcome.status {
-            // The history says where it was interrupted.
-            Status::Completed | Status::Interrupted => {}
+            // The history says where it was interrupted, and the compaction told why it was not done.
+            Status::Completed
+            | Status::Interrupted
+            | Status::Failed(pod::PodError::NotCompacted(_)) => {}
             Status::MaxTurns => {
                 let text = format!(
                     "stopped at --max-turns {}; send a prompt to go on",
@@ -307,8 +309,6 @@ impl State {
                 );
                 self.transcript.note(Tone::Warning, text);
             }
-            // The compaction told why.
-            Status::Failed(pod::PodError::NotCompacted(_)) => {}
             Status::Failed(error) => self.transcript.note(Tone::Error, error.to_string()),
             _ => {}
         }

@@ -173,16 +173,15 @@ impl Transcript {
     /// Takes over a part of an answer that is not committed yet.
     pub(super) fn preview(&mut self, delta: &Delta) {
         match delta {
-            Delta::Started { .. } => self.forget_arriving(),
+            Delta::Started { .. } | Delta::Retry { .. } => self.forget_arriving(),
             Delta::Text { index, text } => {
                 self.doing = None;
                 self.arriving.entry(*index).or_default().push_str(text);
             }
             Delta::Reasoning { .. } => self.doing = Some(String::from("thinking")),
             Delta::CallStarted { name, .. } => {
-                self.doing = Some(format!("writing a call of {name}"))
+                self.doing = Some(format!("writing a call of {name}"));
             }
-            Delta::Retry { .. } => self.forget_arriving(),
             _ => {}
         }
     }

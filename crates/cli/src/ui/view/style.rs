@@ -4,12 +4,18 @@ use ratatui::style::{Color, Modifier, Style as Cells};
 use tools::task::Status;
 
 /// The styles of a terminal.
+///
+/// All are asked of it, also those that need no colour.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::ui) struct Style {
     /// Whether there may be colours.
     pub(in crate::ui) colour: bool,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "whether a style needs colours is nobody else's business"
+)]
 impl Style {
     fn coloured(self, colour: Color) -> Cells {
         if self.colour {
