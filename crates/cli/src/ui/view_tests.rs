@@ -71,6 +71,10 @@ fn operation(id: u32, status: Status) -> TaskOperation {
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is written where it is called"
+)]
 fn tool_call(id: &str, name: &str, arguments: serde_json::Value) -> AssistantBlock {
     AssistantBlock::ToolCall(llm::ToolCall {
         id: id.to_owned(),
