@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use llm::scripted::{Answer, Scripted};
-use llm::{AssistantMessage, Capability, Item, Model, ModelError, StopReason};
+use llm::{AssistantMessage, Capability, Item, Model, ModelError, Origin, StopReason};
 use pod::hook::HookCall;
 use pod::session::{Entry, MemoryDisk, segment};
 use pod::{Builder, CompactLimits, Hook, Pod, SessionInfo, SessionStore, Threshold, hook};
@@ -20,6 +20,7 @@ use testkit::clock::StepClock;
 use testkit::future::{poll_run, yield_once};
 use testkit::laws::{Witness, check_session, is_workers, session_info};
 use testkit::tools::FakeTool;
+use tools::task::{Status, TaskId, TaskOperation};
 use uuid::Uuid;
 
 /// What is done to a session.
@@ -33,6 +34,8 @@ enum Step {
         early: Option<(usize, bool)>,
     },
     Resume,
+    /// A change of the list by hand.
+    Edit(TaskOperation),
     /// To a place in the history, as a share of its length.
     Fork(f64),
     Rewind(f64),
@@ -92,12 +95,30 @@ fn work() -> impl Strategy<Value = Work> {
     ]
 }
 
+fn edit() -> impl Strategy<Value = TaskOperation> {
+    let create = Just(TaskOperation::Create {
+        subject: String::from("by hand"),
+        description: String::from("d"),
+        active_form: None,
+    });
+    let update =
+        (1..6_u32, select(Status::ALL.to_vec())).prop_map(|(id, status)| TaskOperation::Update {
+            id: TaskId::new(id),
+            status: Some(status),
+            subject: None,
+            description: None,
+            active_form: None,
+        });
+    prop_oneof![create, update]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let early = || proptest::option::weighted(0.3, (0..60_usize, any::<bool>()));
     prop_oneof![
         6 => (vec(reply(), 0..5), early()).prop_map(|(replies, early)| Step::Run { replies, early }),
         3 => early().prop_map(|early| Step::Compact { early }),
         2 => Just(Step::Resume),
+        2 => edit().prop_map(Step::Edit),
         1 => (0.0..1.0).prop_map(Step::Fork),
         1 => (0.0..1.0).prop_map(Step::Rewind),
     ]
@@ -230,6 +251,18 @@ impl Oracle {
                     _ => {}
                 }
             }
+            Item::System(message) if message.origin == Origin::TaskEdit => {
+                let data = message.data.as_ref().unwrap();
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                if let Some(fields) = data.get("create") {
+                    self.list
+                        .push((String::from("pending"), text(&fields["subject"])));
+                } else {
+                    let fields = &data["update"];
+                    let id = usize::try_from(fields["taskid"].as_u64().unwrap()).unwrap();
+                    self.list[id - 1].0 = text(&fields["status"]);
+                }
+            }
             _ => {}
         }
         self.behind.insert(entry.id, self.list.clone());
@@ -308,6 +341,11 @@ impl Random {
                 self.run(Some("go"), early);
             }
             Step::Compact { early } => self.run(None, early),
+            Step::Edit(operation) => {
+                let pod = self.pod.as_mut().unwrap();
+                let is_possible = pod.tasks().plan(&operation).is_ok();
+                assert_eq!(pod.edit_tasks(&operation).is_ok(), is_possible);
+            }
             Step::Resume => {
                 let info = self.info();
                 let tasks = self.pod.as_ref().unwrap().tasks().snapshot();

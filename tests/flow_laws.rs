@@ -23,6 +23,7 @@ use testkit::clock::StepClock;
 use testkit::future::{poll_run, yield_once};
 use testkit::laws::{Witness, check_reminders, check_session, session_info};
 use testkit::tools::FakeTool;
+use tools::task::{Status, TaskId, TaskOperation};
 
 /// What is done to a session.
 #[derive(Clone, Debug)]
@@ -35,6 +36,8 @@ enum Step {
         early: Option<(usize, bool)>,
     },
     Mode(PermissionMode),
+    /// A change of the list by hand, and whether it is asked for as one is during a run.
+    Edit(TaskOperation, bool),
     /// After so many polls it is ended early, if a number is given, by dropping it.
     Compact(Option<usize>),
     Resume,
@@ -134,6 +137,26 @@ fn reply() -> impl Strategy<Value = Reply> {
     prop_oneof![12 => message, 1 => Just(Reply::Fault)]
 }
 
+/// What a person changes; some of it cannot be.
+fn edit() -> impl Strategy<Value = TaskOperation> {
+    let text = || select(vec!["by hand", "日本 👩‍👩‍👧", "x\ny", " "]).prop_map(str::to_owned);
+    let create = text().prop_map(|subject| TaskOperation::Create {
+        subject,
+        description: String::from("d"),
+        active_form: None,
+    });
+    let status = proptest::option::of(select(Status::ALL.to_vec()));
+    let update = (0..8_u32, status, proptest::option::of(text()));
+    let update = update.prop_map(|(id, status, subject)| TaskOperation::Update {
+        id: TaskId::new(id),
+        status,
+        subject,
+        description: None,
+        active_form: None,
+    });
+    prop_oneof![create, update]
+}
+
 fn step() -> impl Strategy<Value = Step> {
     let deed = prop_oneof![
         6 => Just(Deed::Nothing),
@@ -151,6 +174,7 @@ fn step() -> impl Strategy<Value = Step> {
     });
     prop_oneof![
         8 => run,
+        2 => (edit(), any::<bool>()).prop_map(|(operation, queued)| Step::Edit(operation, queued)),
         1 => select(PermissionMode::ALL.to_vec()).prop_map(Step::Mode),
         2 => proptest::option::weighted(0.3, 0..30_usize).prop_map(Step::Compact),
         2 => Just(Step::Resume),
@@ -263,6 +287,10 @@ struct Random {
     replies: Replies,
     deeds: Deeds,
     begun: Arc<Mutex<HashMap<String, u32>>>,
+    /// Changes by hand that are asked for during the next run.
+    edits: VecDeque<TaskOperation>,
+    /// Whether a run may have left some that were asked for.
+    has_queued: bool,
     pod: Option<Pod>,
 }
 
@@ -283,6 +311,8 @@ impl Random {
             replies,
             deeds: Deeds::default(),
             begun: Arc::default(),
+            edits: VecDeque::new(),
+            has_queued: false,
             pod: None,
         };
         random.pod = Some(random.builder().start(&random.store, None).unwrap());
@@ -331,12 +361,27 @@ impl Random {
                 deeds,
                 early,
             } => self.run(answers, deeds, early),
+            Step::Edit(operation, true) => self.edits.push_back(operation),
+            Step::Edit(operation, false) => {
+                let before = self.pod().tasks().snapshot();
+                let planned = self.pod().tasks().plan(&operation);
+                match self.pod().edit_tasks(&operation) {
+                    Ok(change) => assert_eq!(change, planned.unwrap()),
+                    Err(PodError::Edit(_)) => {
+                        assert!(planned.is_err());
+                        assert_eq!(self.pod().tasks().snapshot(), before);
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
             Step::Mode(mode) => self.pod().handle().set_permission_mode(mode),
             Step::Compact(polls) => {
                 let tasks = self.pod().tasks().snapshot();
                 let pod = self.pod.as_mut().unwrap();
                 poll_run(&mut pod.compact(), polls.unwrap_or(usize::MAX), |_| {});
-                assert_eq!(pod.tasks().snapshot(), tasks);
+                if !self.has_queued {
+                    assert_eq!(pod.tasks().snapshot(), tasks);
+                }
             }
             Step::Resume => {
                 let info = session_info(self.pod.as_ref().unwrap(), &self.store);
@@ -346,6 +391,7 @@ impl Random {
                 assert_eq!(pod.notices(), [""; 0]);
                 assert_eq!(pod.tasks().snapshot(), tasks);
                 self.pod = Some(pod);
+                self.has_queued = false;
             }
             Step::Fork(share) => {
                 let entry = share.and_then(|share| self.place(share));
@@ -353,6 +399,7 @@ impl Random {
                 match self.builder().fork(&self.store, &info, None, entry) {
                     Ok(pod) => {
                         self.pod = Some(pod);
+                        self.has_queued = false;
                         self.forget();
                     }
                     Err(error) => assert!(is_only_carried(&error), "{error}"),
@@ -384,13 +431,23 @@ impl Random {
         let known = self.pod().entries().len();
         let segment = self.pod().session().segment();
         let mut told = Vec::new();
-        let mut tell = |event: &Event| match event {
-            Event::Entry(entry) => told.push(entry.clone()),
-            Event::Warning(text) => panic!("{text}"),
-            _ => {}
-        };
         let pod = self.pod.as_mut().unwrap();
         let handle = pod.handle();
+        let edits = &mut self.edits;
+        // What is asked for when the run has ended already waits for the next one.
+        self.has_queued |= !edits.is_empty();
+        let mut tell = |event: &Event| {
+            match event {
+                Event::Entry(entry) => told.push(entry.clone()),
+                // A person may ask for a change of a task that is not there.
+                Event::Warning(text) if text.starts_with("the task list was not changed") => {}
+                Event::Warning(text) => panic!("{text}"),
+                _ => {}
+            }
+            if let Some(operation) = edits.pop_front() {
+                handle.edit_tasks(operation);
+            }
+        };
         let mut run = pod.run(PROMPT.repeat(60));
         match early {
             Some((polls, is_drop)) => {
@@ -424,6 +481,9 @@ impl Random {
                 Item::System(message) if message.origin == Origin::TaskSnapshot => {
                     let tasks = &message.data.as_ref().unwrap()["tasks"];
                     created = tasks.as_array().unwrap().len();
+                }
+                Item::System(message) if message.origin == Origin::TaskEdit => {
+                    created += usize::from(message.data.as_ref().unwrap().get("create").is_some());
                 }
                 Item::Assistant(message) => {
                     names.extend(message.calls().map(|call| (&call.id, &call.name)));

@@ -48,6 +48,21 @@ async fn what_is_hard_to_send_is_accepted() {
             system(Origin::TaskSnapshot, ""),
         ],
         vec![user("a"), system(Origin::TaskEdit, "x"), user("b")],
+        // A person changes the list before anything was said, behind an answer, and behind results.
+        vec![system(Origin::TaskEdit, "x"), user("a")],
+        vec![
+            user("a"),
+            assistant([text("b")]),
+            system(Origin::TaskEdit, "x"),
+            system(Origin::TaskEdit, "y"),
+            user("c"),
+        ],
+        vec![
+            user("a"),
+            assistant([call("c1", "{}")]),
+            result("c1", "x"),
+            system(Origin::TaskEdit, "y"),
+        ],
         vec![user("a"), assistant([text("")]), user("b")],
         vec![
             user("a"),

@@ -24,6 +24,7 @@ mod sessions;
 mod signals;
 mod tasks;
 mod terminal;
+mod ui;
 mod verify;
 mod watch;
 
@@ -81,6 +82,7 @@ fn run(mut cli: Cli, matches: &ArgMatches) -> anyhow::Result<ExitCode> {
     match cli.command {
         None if sdk::is_asked_for(&cli.run) => sdk::run(&cli.run),
         None if first_run::is_due(&cli.run) => first_run::run(),
+        None if ui::is_asked_for(&cli.run) => ui::run(&cli.run),
         None => print::run(&cli.run),
         Some(Command::Compact(options)) => compact::run(&options),
         Some(Command::Completions(options)) => definition::completions(&options),

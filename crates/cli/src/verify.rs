@@ -25,7 +25,8 @@ pub(crate) fn run(options: &VerifyOptions) -> anyhow::Result<ExitCode> {
     })
 }
 
-fn text(report: &Report) -> String {
+/// What a person reads of a report.
+pub(crate) fn text(report: &Report) -> String {
     let mut lines = vec![format!("session {}", report.session)];
     for segment in &report.segments {
         lines.push(format!(

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use llm::ModelError;
 use llm::rules::Violation;
+use tools::task::TaskError;
 
 use crate::session::LogError;
 
@@ -21,6 +22,9 @@ pub enum PodError {
     /// A compaction that was asked for was not done, and the history is what it was.
     #[error("not compacted: {0}")]
     NotCompacted(String),
+    /// A change of the task list by hand that cannot be made. The list is what it was.
+    #[error("the task list was not changed: {0}")]
+    Edit(TaskError),
     /// A hook did not let the prompt through.
     #[error("the prompt was refused by a hook: {0}")]
     PromptDenied(String),

@@ -3,6 +3,7 @@
 //!
 //! - [`pod`]: [`Pod`], its [`Builder`] and a [`Run`]. [`event`]: what a run tells.
 //! - [`session`]: the log. `history`: the one place where it grows. [`replay`]: from entries to tasks.
+//! - `edit`: what a person changes in the list by hand.
 //! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
 //! - `reminder`: open tasks that were left alone are named to the model.
 //! - [`compact`]: the history made small, the task list carried whole.
@@ -14,6 +15,7 @@
 mod admit;
 pub mod compact;
 mod dispatch;
+mod edit;
 mod error;
 pub mod event;
 mod history;

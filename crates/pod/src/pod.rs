@@ -1,5 +1,6 @@
 //! [`Pod`]: a model at work in a directory, and how one is set up.
 
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -12,12 +13,13 @@ use tokio_util::sync::CancellationToken;
 use tools::bash::{Bash, Confinement};
 use tools::fs::Scope;
 use tools::task::list::TaskList;
-use tools::task::{self, Dialect, TaskStore};
+use tools::task::{self, Change, Dialect, TaskOperation, TaskStore};
 use tools::{Registry, Tool, Tracker};
 use uuid::Uuid;
 
 use crate::PodError;
 use crate::compact::{self, Breaker, CompactLimits, CompactPlan, Files, Trigger};
+use crate::edit;
 use crate::event::{Event, Outcome, Queue};
 use crate::history::History;
 use crate::hook::Hook;
@@ -76,6 +78,8 @@ struct State {
     reasoning_tokens: Option<u32>,
     /// Stops the run that is going on.
     cancel: CancellationToken,
+    /// What a person wants changed in the task list, at the next place where that can be.
+    edits: VecDeque<TaskOperation>,
 }
 
 impl Shared {
@@ -93,6 +97,16 @@ impl Shared {
 
     pub(crate) fn reasoning_tokens(&self) -> Option<u32> {
         self.lock().reasoning_tokens
+    }
+
+    /// The change by hand that is next, if any waits.
+    pub(crate) fn next_edit(&self) -> Option<TaskOperation> {
+        self.lock().edits.pop_front()
+    }
+
+    /// A change that could not be made yet stays the next one.
+    pub(crate) fn queue_edit_again(&self, operation: TaskOperation) {
+        self.lock().edits.push_front(operation);
     }
 }
 
@@ -126,6 +140,14 @@ impl Handle {
     /// The mode that calls are held to.
     pub fn permission_mode(&self) -> PermissionMode {
         self.shared.lock().permissions.mode
+    }
+
+    /// Changes the task list by hand while a run is going on: before its next request to the model, or
+    /// at its end. It is told as [`Event::Entry`] and [`Event::Task`] once it is done, and as
+    /// [`Event::Warning`] if it cannot be. With no run going on it waits for the next one:
+    /// [`Pod::edit_tasks`] does it at once.
+    pub fn edit_tasks(&self, operation: TaskOperation) {
+        self.shared.lock().edits.push_back(operation);
     }
 
     /// Allows more calls. Rules that forbid still win.
@@ -211,6 +233,22 @@ impl Pod {
             })),
             events: queue,
         }
+    }
+
+    /// Changes the task list by hand. The change is an entry of the history, as the user's own: it is
+    /// in the log when this returns, and the model reads of it with its next request. While a run is
+    /// going on, [`Handle::edit_tasks`] does the same.
+    ///
+    /// # Errors
+    /// [`PodError::Edit`] if the list has no such task or the change is empty, [`PodError::Log`] if it
+    /// cannot be written. The list is what it was in both cases.
+    pub fn edit_tasks(&mut self, operation: &TaskOperation) -> Result<Change, PodError> {
+        // A run before may have been dropped in the middle of its calls.
+        self.history
+            .close_open_calls("interrupted; outcome unknown")?;
+        let planned = self.tasks().plan(operation).map_err(PodError::Edit)?;
+        let committed = edit::edit(&mut self.history, operation)?;
+        Ok(committed.changes.into_iter().next().unwrap_or(planned))
     }
 
     /// What [`Pod::compact`] would do, without asking the model and without doing it.
@@ -659,6 +697,7 @@ impl Builder {
                         permissions,
                         reasoning_tokens: self.reasoning_tokens,
                         cancel: CancellationToken::new(),
+                        edits: VecDeque::new(),
                     }),
                 }),
                 registry,

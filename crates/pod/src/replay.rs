@@ -2,8 +2,9 @@
 
 use llm::{Item, Origin};
 use serde_json::Value;
-use tools::task::{Change, TaskFold, Warning, arguments};
+use tools::task::{Change, TaskFold, Warning};
 
+use crate::edit;
 use crate::session::Entry;
 
 /// Folds an entry into the task list. Live and on replay, this is the only road from a history to
@@ -54,24 +55,8 @@ pub fn fold_entry(fold: &mut TaskFold, entry: &Entry) -> Result<Vec<Change>, War
                 fold.snapshot(data.get("tasks").unwrap_or(&Value::Null))?;
                 Ok(Vec::new())
             }
-            (Origin::TaskEdit, Some(data)) => edit(fold, data).map(|change| vec![change]),
+            (Origin::TaskEdit, Some(data)) => Ok(vec![fold.edit(&edit::operation(data)?)?]),
             _ => Ok(Vec::new()),
         },
-    }
-}
-
-/// A change by hand: `{"create": {...}}` or `{"update": {...}}`, with the fields of the tools.
-fn edit(fold: &mut TaskFold, data: &Value) -> Result<Change, Warning> {
-    let operation = match (data.get("create"), data.get("update")) {
-        (Some(fields), None) => arguments::create(fields),
-        (None, Some(fields)) => arguments::update(fields),
-        _ => Err(String::from("it is neither create nor update")),
-    };
-    match operation {
-        Ok(operation) => fold.edit(&operation),
-        Err(reason) => Err(Warning {
-            subject: String::from("edit by hand"),
-            reason,
-        }),
     }
 }

@@ -13,6 +13,7 @@ use crate::PodError;
 use crate::admit::admit;
 use crate::compact::{Ended, Trigger, compact, compact_if_due, show_task_list};
 use crate::dispatch::{Dispatched, Next, denied_by_hook, run_calls};
+use crate::edit::make_queued;
 use crate::event::{Event, Outcome, Queue, Status};
 use crate::history::History;
 use crate::hook::{AtEnd, Prompt};
@@ -64,21 +65,23 @@ pub(crate) async fn drive(
         () = cancel.cancelled() => None,
     };
     let Some(notes) = asked else {
-        return end(progress, Ok(Status::Interrupted), history, start);
+        let status = settle(parts, history, events, Ok(Status::Interrupted));
+        return end(progress, status, history, start);
     };
     // From here on the prompt is in the history, however early the run is interrupted.
-    let ended = if let Err(error) = notes.and_then(|notes| begin(history, prompt, notes, events)) {
-        Some(Err(error))
-    } else {
-        tokio::select! {
-            biased;
-            () = cancel.cancelled() => None,
-            ended = async {
-                bring_in(parts, history, &mentions, events).await?;
-                turns(parts, history, events, &mut progress).await
-            } => Some(ended),
-        }
-    };
+    let ended =
+        if let Err(error) = notes.and_then(|notes| begin(parts, history, prompt, notes, events)) {
+            Some(Err(error))
+        } else {
+            tokio::select! {
+                biased;
+                () = cancel.cancelled() => None,
+                ended = async {
+                    bring_in(parts, history, &mentions, events).await?;
+                    turns(parts, history, events, &mut progress).await
+                } => Some(ended),
+            }
+        };
     let status = match ended {
         None if progress.completed => Ok(Status::Completed),
         None | Some(Ok(End::Denied)) => end_interrupted(history, &progress.dispatched, events),
@@ -86,7 +89,19 @@ pub(crate) async fn drive(
         Some(Ok(End::MaxTurns)) => Ok(Status::MaxTurns),
         Some(Err(error)) => Err(error),
     };
+    let status = settle(parts, history, events, status);
     end(progress, status, history, start)
+}
+
+/// Makes the changes by hand that found no request to stand before.
+fn settle(
+    parts: &Parts,
+    history: &mut History,
+    events: &Queue,
+    status: Result<Status, PodError>,
+) -> Result<Status, PodError> {
+    let settled = make_queued(parts, history, events);
+    status.and_then(|status| settled.map(|()| status))
 }
 
 /// Compacts because somebody asked for it.
@@ -112,6 +127,7 @@ pub(crate) async fn drive_compaction(
             }
         }
     };
+    let ended = settle(parts, history, events, ended);
     end(progress, ended, history, start)
 }
 
@@ -170,12 +186,14 @@ async fn ask_about_prompt(parts: &Parts, prompt: &UserMessage) -> Result<Vec<Str
 
 /// Puts the prompt into the history.
 fn begin(
+    parts: &Parts,
     history: &mut History,
     prompt: UserMessage,
     notes: Vec<String>,
     events: &Queue,
 ) -> Result<(), PodError> {
     close_dropped_calls(history, events)?;
+    make_queued(parts, history, events)?;
     events.push_committed(history.append(Item::User(prompt))?);
     for note in notes {
         append_note(history, Origin::Hook, &note, events)?;
@@ -334,6 +352,7 @@ async fn ask(
     progress: &mut Progress,
 ) -> Result<AssistantMessage, PodError> {
     show_task_list(parts, history, events).await?;
+    make_queued(parts, history, events)?;
     remind(parts, history, events)?;
     // What the model is about to see must outlive a power cut.
     history.sync()?;

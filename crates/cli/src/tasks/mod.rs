@@ -28,6 +28,7 @@ pub(crate) use environment::Environment;
 pub(crate) use faults::write as write_faults;
 pub(crate) use load::{Folder, Loaded, Source, load_all};
 pub(crate) use table::write as write_table;
+pub(crate) use terminal::variable;
 
 use find::Found;
 

@@ -129,6 +129,7 @@ impl Hook for Cast {
         match deed {
             None => {}
             Some(Deed::Fail(reason)) => return After::Fail(reason),
+            Some(Deed::Edit(operation)) => self.handle().edit_tasks(operation),
             Some(Deed::Mode(mode)) => self.handle().set_permission_mode(mode),
             Some(Deed::Model(name)) => {
                 let answer = Said::text(format!("I am {name}."));

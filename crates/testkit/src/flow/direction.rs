@@ -2,6 +2,7 @@
 
 use pod::{CompactLimits, PermissionMode, Rule, Threshold};
 use serde_json::Value;
+use tools::task::{TaskOperation, arguments};
 
 /// A step of a script.
 #[derive(Clone, Debug)]
@@ -35,7 +36,8 @@ pub(super) enum Step {
 /// file.
 ///
 /// What is done to the session: `[compact]`, `[plan]` (shows what a compaction would do), `[resume]`, `[fork]`, `[fork N]`, `[rewind N]` (N is the number of an
-/// entry), `[tasks]`, `[log]` (shows it).
+/// entry), `[edit JSON]` (changes the task list by hand, with the data of such an entry; `[edit JSON after TOOL]`
+/// does it while a run goes on), `[tasks]`, `[log]` (shows it).
 #[derive(Clone, Debug)]
 pub enum Direction {
     /// See above.
@@ -79,6 +81,8 @@ pub enum Direction {
     /// See above.
     Rewind(usize),
     /// See above.
+    Edit(TaskOperation),
+    /// See above.
     Tasks,
     /// See above.
     Log,
@@ -103,6 +107,8 @@ pub enum Deed {
     Mode(PermissionMode),
     /// Sets the model.
     Model(String),
+    /// Changes the task list by hand.
+    Edit(TaskOperation),
 }
 
 /// The lines for the model, and the steps.
@@ -170,6 +176,10 @@ fn read(text: &str) -> Option<Direction> {
         "fork" if rest.is_empty() => Direction::Fork(None),
         "fork" => Direction::Fork(Some(rest.parse().ok()?)),
         "rewind" => Direction::Rewind(rest.parse().ok()?),
+        "edit" => match rest.split_once(" after ") {
+            None => Direction::Edit(edit(rest)),
+            Some((data, tool)) => Direction::After(tool.to_owned(), Deed::Edit(edit(data))),
+        },
         "tasks" => Direction::Tasks,
         "log" => Direction::Log,
         _ => return None,
@@ -195,6 +205,14 @@ fn limits(text: &str) -> Option<CompactLimits> {
         }
     }
     Some(limits)
+}
+
+fn edit(text: &str) -> TaskOperation {
+    let data: Value = serde_json::from_str(text).unwrap();
+    match data.get("create") {
+        Some(fields) => arguments::create(fields).unwrap(),
+        None => arguments::update(&data["update"]).unwrap(),
+    }
 }
 
 fn deed(text: &str) -> Option<Deed> {

@@ -9,7 +9,7 @@ use llm::scripted::outline;
 use llm::{Item, Model, Origin, Request};
 use pod::{Builder, Compaction, Event, Handle, Outcome, Pod, SessionInfo, SessionStore, Status};
 use tempfile::TempDir;
-use tools::task::render;
+use tools::task::{TaskOperation, render};
 
 use super::cast::Cast;
 use super::direction::{Direction, Step};
@@ -162,6 +162,7 @@ impl Stage {
                 assert_eq!(notices, [""; 0]);
                 self.enter(pod, "rewound", *number);
             }
+            Direction::Edit(operation) => self.edit(operation),
             Direction::Tasks => {
                 let list = self.pod().tasks().with(|tasks| render::list(tasks, 4_000));
                 self.cast.tell(&format!("tasks: {list}"));
@@ -172,6 +173,21 @@ impl Stage {
                 self.cast.tell(&format!("log:\n{}", log.trim_end()));
             }
         }
+    }
+
+    /// Changes the list by hand, with no run going on.
+    fn edit(&mut self, operation: &TaskOperation) {
+        self.pod();
+        let mut pod = self.pod.take().unwrap();
+        let known = pod.entries().len();
+        self.cast.tell("== edit by hand");
+        if let Err(error) = pod.edit_tasks(operation) {
+            self.cast.tell(&format!("   not done: {error}"));
+        }
+        for number in known + 1..=pod.entries().len() {
+            self.cast.tell(&told(&pod, number));
+        }
+        self.pod = Some(pod);
     }
 
     /// Goes on with another Pod, of whose entries the first `known` were told before.
