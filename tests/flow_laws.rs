@@ -378,7 +378,12 @@ impl Random {
             Step::Compact(polls) => {
                 let tasks = self.pod().tasks().snapshot();
                 let pod = self.pod.as_mut().unwrap();
+                let segment = pod.session().segment();
                 poll_run(&mut pod.compact(), polls.unwrap_or(usize::MAX), |_| {});
+                if pod.session().segment() != segment {
+                    // Ids of calls that were summarised may come again.
+                    self.begun.lock().unwrap().clear();
+                }
                 if !self.has_queued {
                     assert_eq!(pod.tasks().snapshot(), tasks);
                 }

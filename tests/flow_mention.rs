@@ -1,5 +1,6 @@
 //! Files that a prompt names as `@path`, and the instructions of a project, through the library.
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 
 use llm::scripted::{Answer, Scripted, outline};
@@ -63,7 +64,7 @@ impl Project {
         let mut run = pod.run_with(prompt, Mention::all_in(prompt));
         while let Some(event) = run.next().await {
             match event {
-                Event::Warning(text) => warnings += &format!("! {text}\n"),
+                Event::Warning(text) => warnings.push_str(&["! ", &text, "\n"].concat()),
                 Event::Finished(outcome) => {
                     assert!(matches!(outcome.status, Status::Completed), "{outcome:?}");
                 }
@@ -154,7 +155,7 @@ async fn the_files_of_one_prompt_are_bounded() {
     let mut prompt = String::from("Read");
     for number in 0..8 {
         project.file(&format!("{number}.txt"), &"long line\n".repeat(100_000));
-        prompt += &format!(" @{number}.txt");
+        let _ = write!(prompt, " @{number}.txt");
     }
     let mut pod = project.start();
     let told = project.run(&mut pod, &prompt).await;

@@ -197,7 +197,6 @@ fn long_lines_and_bombs_on_standard_input_of_the_protocol_are_told() {
 /// one that the provider takes.
 #[test]
 fn bombs_in_the_arguments_of_a_call_are_answered() {
-    let world = World::new();
     let levels = 20_000;
     let deep = format!(
         "{{\"subject\":{}{}}}",
@@ -223,6 +222,7 @@ fn bombs_in_the_arguments_of_a_call_are_answered() {
         String::from("{\"taskid\":1,\"status\":\"completed\"} trailing"),
     ];
     for model in ["claude-sonnet-4-5", "openai:gpt-4o"] {
+        let world = World::new();
         let mut first = vec![Block::call(
             "c0",
             "TaskCreate",

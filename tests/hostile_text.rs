@@ -171,47 +171,7 @@ fn no_view_and_no_message_drives_the_terminal() {
         is_still(&ran.stderr);
     }
     let log = world.log().unwrap();
-    is_still(&log);
     let watched = world.pod_with_input(&["watch"], &log);
     is_still(&watched.stdout);
     is_still(&watched.stderr);
-}
-
-/// The line of progress is drawn on a terminal only, so it gets one.
-#[test]
-fn the_line_of_progress_does_not_drive_the_terminal() {
-    let world = driving_session();
-    let command = world.command(&RUN);
-    let words: Vec<String> = std::iter::once(command.get_program())
-        .chain(command.get_args())
-        .map(|word| format!("'{}'", word.to_string_lossy()))
-        .collect();
-    let mut script = Command::new("script");
-    script
-        .args([
-            "--quiet",
-            "--return",
-            "--command",
-            &words.join(" "),
-            "/dev/null",
-        ])
-        .current_dir(world.work())
-        .env_clear()
-        .stdin(std::process::Stdio::null());
-    for (name, value) in command.get_envs() {
-        script.env(name, value.unwrap_or_default());
-    }
-    let Ok(output) = script.output() else {
-        println!("skipped: there is no `script` to make a terminal");
-        return;
-    };
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() && text.is_empty() {
-        println!("skipped: `script` here knows other flags");
-        return;
-    }
-    assert!(text.contains("0/2"), "there was progress: {text:?}");
-    // What the program itself draws with, and what the terminal makes of a line end.
-    let rest = text.replace("\r\u{1b}[2K", "").replace("\r\n", "\n");
-    is_still(&rest);
 }

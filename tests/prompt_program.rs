@@ -124,7 +124,8 @@ fn reminders_are_set_by_a_flag_or_a_variable() {
         Reply::turn([Block::call("c0", "TaskCreate", &arguments)])
     };
     let look = |id: &str| Reply::turn([Block::call(id, "Glob", &json!({"pattern": "*"}))]);
-    let cases: [(&[&str], &[(&str, &str)], usize); 4] = [
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], usize);
+    let cases: [Case<'_>; 4] = [
         (&[], &[], 0),
         (&["--remind-after", "2"], &[], 1),
         (&[], &[("POD_REMIND_AFTER", "2")], 1),

@@ -27,12 +27,7 @@ fn bodies(replies: Vec<Reply>) -> Vec<String> {
     server.finish();
     requests
         .iter()
-        .map(|request| {
-            request
-                .body
-                .to_string()
-                .replace(&directory, "/home/user/project")
-        })
+        .map(|request| request.body.replace(&directory, "/home/user/project"))
         .collect()
 }
 

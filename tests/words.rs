@@ -278,7 +278,13 @@ fn verbose_tells_each_call_and_standard_output_stays_the_answer() {
     let world = world();
     let ran = world.pod(&["-p", "plan", "-v", "--model", "scripted:script.txt"]);
     assert_eq!(ran.stdout, "The **lexer** is under way.\n");
-    insta::assert_snapshot!("verbose", ran.stderr);
+    // What holds Bash differs from machine to machine.
+    let told: Vec<&str> = ran
+        .stderr
+        .lines()
+        .filter(|line| !line.contains("Bash may"))
+        .collect();
+    insta::assert_snapshot!("verbose", told.join("\n"));
     let ran = world.pod(&["-p", "plan", "-v", "-q", "--model", "scripted:script.txt"]);
     assert_eq!(ran.code, Some(2));
 }

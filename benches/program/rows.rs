@@ -60,7 +60,7 @@ fn processor() {
             bench.clear();
             bench.run(who, false, fixture::turns::<0>);
         }
-        (children_time() - before) / SESSIONS
+        children_time().saturating_sub(before) / SESSIONS
     });
     times("processor time, one turn", taken[0], taken[1], "8 ms");
 }

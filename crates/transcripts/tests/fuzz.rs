@@ -112,9 +112,12 @@ fn check(name: &str, good: Vec<Vec<u8>>, longer: usize) {
         prop_assert_eq!(told(&report), told(&report_again));
         prop_assert_eq!(&events, &again);
 
+        // In a log that is one document the messages are counted.
+        let has = |key: &[u8]| log.windows(key.len()).any(|it| it == key);
+        let is_document = has(b"\"loglines\"") || has(b"\"messages\"");
         let lines = log.split_inclusive(|byte| *byte == b'\n').count() as u64;
         prop_assert!(
-            report.lines == 0 || report.lines == lines,
+            is_document || report.lines == 0 || report.lines == lines,
             "{} of {lines}",
             report.lines
         );

@@ -17,6 +17,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use pod::{SessionInfo, SessionStore};
 
 use crate::args::ExportOptions;
 use crate::{home, terminal};
@@ -27,16 +28,10 @@ pub(crate) fn run(options: &ExportOptions) -> anyhow::Result<ExitCode> {
     let store = home::session_store()?;
     let directory = home::working_directory()?;
     let info = home::session(&store, &directory, options.session.as_deref())?;
-    let lineage = lineage::read(&store, &info)?;
-    for notice in &lineage.notices {
+    let (text, notices) = document(&store, &info, options.html)?;
+    for notice in &notices {
         terminal::notice(notice);
     }
-    let story = Story::of(&info, &lineage);
-    let text = if options.html {
-        html::page(&story)
-    } else {
-        markdown::document(&story)
-    };
     if let Some(path) = &options.output {
         std::fs::write(path, text)
             .with_context(|| format!("{} cannot be written; name another file", path.display()))?;
@@ -46,4 +41,20 @@ pub(crate) fn run(options: &ExportOptions) -> anyhow::Result<ExitCode> {
         out.flush()?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A session as a document, and what a reader of its log should know.
+pub(crate) fn document(
+    store: &SessionStore,
+    session: &SessionInfo,
+    html: bool,
+) -> anyhow::Result<(String, Vec<String>)> {
+    let lineage = lineage::read(store, session)?;
+    let story = Story::of(session, &lineage);
+    let text = if html {
+        html::page(&story)
+    } else {
+        markdown::document(&story)
+    };
+    Ok((text, lineage.notices))
 }

@@ -13,13 +13,12 @@ use tools::task::render::{one_line, short};
 use super::ask::Asker;
 use super::board::{Board, moments, past};
 use super::command::{Command, WORDS};
-use super::export;
 use super::overlay::{Overlay, Page, Picker, TaskView};
 use super::state::State;
 use super::transcript::Tone;
 use crate::args::RunOptions;
 use crate::models::{self, Chosen};
-use crate::{print, verify};
+use crate::{export, print, verify};
 
 /// What commands need beside the session that is open.
 pub(super) struct Desk<'a> {
@@ -409,7 +408,10 @@ impl<'a> Desk<'a> {
             str::to_owned,
         );
         let path = self.directory.join(&name);
-        let text = export::markdown(&id, &past(&self.store, &info));
+        let is_page = path
+            .extension()
+            .is_some_and(|it| it.eq_ignore_ascii_case("html"));
+        let (text, notices) = export::document(&self.store, &info, is_page)?;
         // What is there is never written over.
         let mut file = std::fs::File::create_new(&path)
             .with_context(|| format!("{} cannot be written; name another file", path.display()))?;
@@ -417,6 +419,9 @@ impl<'a> Desk<'a> {
         state
             .transcript
             .note(Tone::Info, format!("written to {}", path.display()));
+        for notice in notices {
+            state.transcript.note(Tone::Warning, notice);
+        }
         Ok(())
     }
 }

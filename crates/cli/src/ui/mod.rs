@@ -16,7 +16,6 @@ mod board;
 mod command;
 mod desk;
 mod editor;
-mod export;
 mod keys;
 mod lines;
 mod overlay;
