@@ -119,12 +119,14 @@ fn a_file_that_is_typed_is_brought_in_and_one_that_is_piped_is_not() {
 
 #[test]
 fn reminders_are_set_by_a_flag_or_a_variable() {
+    /// Flags, variables, and how many reminders come of them.
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], usize);
+
     let create = || {
         let arguments = json!({"subject": "left alone", "description": "d"});
         Reply::turn([Block::call("c0", "TaskCreate", &arguments)])
     };
     let look = |id: &str| Reply::turn([Block::call(id, "Glob", &json!({"pattern": "*"}))]);
-    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], usize);
     let cases: [Case<'_>; 4] = [
         (&[], &[], 0),
         (&["--remind-after", "2"], &[], 1),
