@@ -29,11 +29,7 @@ pub(super) const WORDS: [Word; 12] = [
     word("resume", "", "go on with another session from here"),
     word("cost", "", "tokens and money of this session"),
     word("verify", "", "check the log against every rule"),
-    word(
-        "export",
-        "[FILE]",
-        "write the session as Markdown, or as a page (.html)",
-    ),
+    word("export", "[FILE]", "write the session: Markdown, or .html"),
     word("quit", "", "leave; the session is kept"),
 ];
 
