@@ -76,6 +76,8 @@ pub(crate) fn read(input: impl Read, out: &mut Output) {
         messages: 0,
     };
     let read = deserializer.deserialize_map(&mut document);
+    // What stands behind the document is not read, so it is told.
+    let read = read.and_then(|()| deserializer.end());
     let Document {
         mut wrapped,
         mut pending,

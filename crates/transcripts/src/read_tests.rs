@@ -256,3 +256,14 @@ fn a_document_that_is_damaged_is_counted_whole_however_it_comes_in() {
         assert_eq!(reader.report().bytes, bytes.len() as u64);
     }
 }
+
+#[test]
+fn what_stands_behind_a_document_is_told() {
+    let good = log("opencode-export.json");
+    let glued = [&good[..], b"{\"type\":\"user\"}\n"].concat();
+    for (bytes, faults) in [(good, 0), (glued, 1)] {
+        let mut reader = read(&bytes[..], Options::default());
+        reader.by_ref().for_each(drop);
+        assert_eq!(reader.report().fault_counts().count(), faults);
+    }
+}
