@@ -1,8 +1,9 @@
 //! Pairs calls with their results: rules R2 and R3 of the contract, the same for all formats.
 
-use std::collections::{HashMap, HashSet, hash_map::RandomState};
+use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 
+use foldhash::{fast, quality};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -16,10 +17,10 @@ pub(crate) struct Calls {
     /// Open calls that the session has not gone on without.
     waiting: usize,
     /// Hashes of the ids of all calls so far, so that memory stays small however long the log is.
-    known: HashSet<u64>,
+    known: HashSet<u64, fast::RandomState>,
     /// How many calls there were.
     count: usize,
-    hasher: RandomState,
+    hasher: quality::RandomState,
 }
 
 /// A call without a result, so far.

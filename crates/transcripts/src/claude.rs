@@ -6,10 +6,10 @@
 
 use std::collections::HashMap;
 use std::collections::HashSet;
-use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
+use foldhash::{fast, quality};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -18,7 +18,7 @@ use crate::calls::{Calls, Closed, Open, finished};
 use crate::effect::{Outcome, row};
 use crate::event::{Chain, Event, Observation, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, TOOL_NAMES, time};
-use crate::json::{Flag, Maybe, Text, object, text_of};
+use crate::json::{Flag, Maybe, Text, object, parse, text_of};
 
 /// Calls, observations, compactions, and the lines of sub-agents that have no id.
 const ALWAYS: [&str; 12] = [
@@ -57,10 +57,10 @@ static WAITING: LazyLock<Needles> = LazyLock::new(|| {
 pub(crate) struct Decoder {
     calls: Calls,
     /// Hashes of the uuids of the messages that were read.
-    seen: HashSet<u64>,
+    seen: HashSet<u64, fast::RandomState>,
     /// For the messages of sub-agents without an id: the first message of their chain.
-    roots: HashMap<u64, Arc<str>>,
-    hasher: RandomState,
+    roots: HashMap<u64, Arc<str>, fast::RandomState>,
+    hasher: quality::RandomState,
 }
 
 #[derive(Deserialize, Default)]
@@ -159,7 +159,7 @@ impl Decode for Decoder {
         json: &[u8],
         out: &mut Output,
     ) -> Result<(), serde_json::Error> {
-        let record: Record<'_> = serde_json::from_slice(json)?;
+        let record: Record<'_> = parse(json)?;
         self.read(line, record, out);
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::calls::{Calls, Closed, Open, finished};
 use crate::effect::Outcome;
 use crate::event::{Chain, Event, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, time};
-use crate::json::{Maybe, Text, object, text_of};
+use crate::json::{Maybe, Text, object, parse, text_of};
 
 const ALWAYS: [&str; 2] = ["\"update_plan\"", "\"compacted\""];
 
@@ -76,7 +76,7 @@ impl Decode for Decoder {
         json: &[u8],
         out: &mut Output,
     ) -> Result<(), serde_json::Error> {
-        let record: Record<'_> = serde_json::from_slice(json)?;
+        let record: Record<'_> = parse(json)?;
         let time = time(&record.timestamp);
         out.report.time(time);
         if record.kind.is("compacted") {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::event::{Call, Chain, Event, Item, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, time};
-use crate::json::{Flag, Maybe, Text, object};
+use crate::json::{Flag, Maybe, Text, object, parse};
 
 static WANTED: LazyLock<Needles> = LazyLock::new(|| Needles::new(["\"todo_list\""]));
 
@@ -59,7 +59,7 @@ impl Decode for Decoder {
         json: &[u8],
         out: &mut Output,
     ) -> Result<(), serde_json::Error> {
-        let record: Record<'_> = serde_json::from_slice(json)?;
+        let record: Record<'_> = parse(json)?;
         let time = time(&record.timestamp);
         out.report.time(time);
         let told = matches!(

@@ -11,7 +11,7 @@ use crate::calls::{Open, finished};
 use crate::effect::Outcome;
 use crate::event::{Call, Chain, Event, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, TOOL_NAMES, time};
-use crate::json::{Maybe, Text, object};
+use crate::json::{Maybe, Text, object, parse};
 
 static IDLE: LazyLock<Needles> = LazyLock::new(|| Needles::new(TOOL_NAMES));
 
@@ -74,7 +74,7 @@ impl Decode for Decoder {
         json: &[u8],
         out: &mut Output,
     ) -> Result<(), serde_json::Error> {
-        let record: Record<'_> = serde_json::from_slice(json)?;
+        let record: Record<'_> = parse(json)?;
         let time = time(&record.ts);
         out.report.time(time);
         let goes_on = self

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny};
 
 use crate::event::Event;
-use crate::json::{Flag, Maybe, Text, object};
+use crate::json::{Flag, Maybe, Text, object, parse};
 use crate::report::Report;
 use crate::{claude, codex, codex_exec, entire, pod};
 
@@ -230,7 +230,7 @@ impl<'de> Deserialize<'de> for Sidechain {
 /// What a record tells about its log, if it is one by which a format is recognised. What it says of
 /// session, directory and time goes into the report in any case.
 pub(crate) fn recognise(json: &[u8], report: &mut Report) -> Option<Format> {
-    let head: Head<'_> = serde_json::from_slice(json).ok()?;
+    let head: Head<'_> = parse(json).ok()?;
     let format = format_of(&head);
     let payload = head.payload.0.unwrap_or_default();
     report.session(

@@ -9,6 +9,15 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+/// Reads one value. Bytes that are text are checked once and not string by string.
+pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
+    match std::str::from_utf8(json) {
+        Ok(text) => serde_json::from_str(text),
+        // What stands in a field that nobody asks for does no harm.
+        Err(_) => serde_json::from_slice(json),
+    }
+}
+
 /// Text, or a number as text, or nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);

@@ -12,7 +12,7 @@ use tools::task::{self, Change, Task, TaskFold, TaskOperation, Warning};
 use crate::calls::{Calls, Closed, Open};
 use crate::event::{Call, Chain, Create, Event, Place, Row, Tool, Update, What};
 use crate::format::{Decode, Needles, Output, time};
-use crate::json::{Flag, Maybe, Text, object};
+use crate::json::{Flag, Maybe, Text, object, parse};
 use crate::report::FaultKind;
 
 const ALWAYS: [&str; 5] = [
@@ -84,7 +84,7 @@ impl Decode for Decoder {
         json: &[u8],
         out: &mut Output,
     ) -> Result<(), serde_json::Error> {
-        let record: Record<'_> = serde_json::from_slice(json)?;
+        let record: Record<'_> = parse(json)?;
         let at = At {
             line,
             time: time(&record.at),

@@ -1,6 +1,7 @@
 //! Lines that are not what they should be: what can still be read of them (R1).
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use memchr::memmem;
 use serde::de::IgnoredAny;
@@ -50,7 +51,8 @@ pub(crate) fn records(line: &[u8]) -> Salvaged {
 /// Whether a record may have half of a surrogate pair in it, so that it must be mended before its text
 /// can be read.
 pub(crate) fn needs_mending(record: &[u8]) -> bool {
-    memmem::find(record, b"\\u").is_some()
+    static ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("\\u"));
+    ESCAPE.find(record).is_some()
         && std::str::from_utf8(record)
             .is_ok_and(|text| matches!(without_lone_surrogates(text), Cow::Owned(_)))
 }

@@ -10,15 +10,28 @@ const LONGEST: usize = 1_000;
 /// The text in one line without anything that moves the cursor, colours, or turns the direction of
 /// what follows. Whatever comes from a log or a file name goes through here.
 pub(crate) fn clean(text: &str) -> String {
-    let line = one_line(text.trim_start());
+    let text = text.trim_start();
+    if is_plain(text) && text.len() <= LONGEST {
+        return text.trim_end().to_owned();
+    }
+    let line = one_line(text);
     match line.grapheme_indices(true).nth(LONGEST) {
         Some((at, _)) => format!("{}…", line.get(..at).unwrap_or("")),
         None => line,
     }
 }
 
+/// Whether each byte is a character of one column, as in most texts: there is nothing to be cleaned,
+/// and nothing to be measured. The views of long lists spend most of their time on the others.
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+}
+
 /// How many columns the text takes.
 pub(crate) fn width(text: &str) -> usize {
+    if is_plain(text) {
+        return text.len();
+    }
     text.graphemes(true).map(UnicodeWidthStr::width).sum()
 }
 
@@ -76,6 +89,15 @@ const WIDEST: usize = 3;
 /// room), broken at spaces where there are any.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(WIDEST);
+    let inner = text.trim_matches(' ');
+    if inner.len() <= columns && is_plain(inner) {
+        return vec![inner.to_owned()];
+    }
+    wrap_characters(text, columns)
+}
+
+/// [`wrap`] for any text.
+fn wrap_characters(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut taken = 0;

@@ -91,3 +91,12 @@ proptest! {
         prop_assert_eq!(letters(&lines.concat()), letters(&text));
     }
 }
+
+proptest! {
+    #[test]
+    fn the_short_ways_for_plain_text_end_where_the_long_ones_do(text in "[ -~]{0,40}", columns in 3usize..45) {
+        prop_assert_eq!(width(&text), text.graphemes(true).map(UnicodeWidthStr::width).sum::<usize>());
+        prop_assert_eq!(clean(&text), one_line(text.trim_start()));
+        prop_assert_eq!(wrap(&text, columns), wrap_characters(&text, columns));
+    }
+}
