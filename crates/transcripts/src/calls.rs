@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::effect::{self, Outcome};
 use crate::event::{Call, Chain, Event, Place, Tool, What};
+use crate::tree::Tree;
 
 /// The calls of task tools in a log: which are open, and which were there.
 #[derive(Debug, Default)]
@@ -128,9 +129,9 @@ pub(crate) fn finished(
     call: &Open,
     line: u64,
     time: Option<Timestamp>,
-    outcome: &Outcome,
+    outcome: &Outcome<'_>,
 ) -> Event {
-    let input = serde_json::from_str(&call.input).unwrap_or(Value::Null);
+    let input = Tree::read(&call.input).unwrap_or(Tree::Null);
     Event {
         place: Place { source: 0, line },
         time,

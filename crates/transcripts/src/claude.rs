@@ -11,7 +11,6 @@ use std::sync::{Arc, LazyLock};
 
 use foldhash::{fast, quality};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::calls::{Calls, Closed, Open, finished};
@@ -19,6 +18,7 @@ use crate::effect::{Outcome, row};
 use crate::event::{Chain, Event, Observation, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, TOOL_NAMES, time};
 use crate::json::{Flag, Maybe, Text, object, parse, text_of};
+use crate::tree::Tree;
 
 /// Calls, observations, compactions, and the lines of sub-agents that have no id.
 const ALWAYS: [&str; 12] = [
@@ -215,7 +215,7 @@ impl Decoder {
         if let Some(attachment) = record.attachment.0
             && attachment.kind.is("task_reminder")
             && at.chain == Chain::Main
-            && let Some(Value::Array(rows)) = parsed(attachment.content)
+            && let Some(Tree::Array(rows)) = parsed(attachment.content)
         {
             out.events.push_back(at.event(What::Observe(Observation {
                 rows: rows.iter().filter_map(row).collect(),
@@ -349,6 +349,6 @@ impl At {
     }
 }
 
-fn parsed(raw: Option<&RawValue>) -> Option<Value> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+fn parsed(raw: Option<&RawValue>) -> Option<Tree<'_>> {
+    raw.and_then(|raw| Tree::read(raw.get()))
 }

@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::calls::{Calls, Closed, Open, finished};
@@ -11,6 +10,7 @@ use crate::effect::Outcome;
 use crate::event::{Chain, Event, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, time};
 use crate::json::{Maybe, Text, object, parse, text_of};
+use crate::tree::Tree;
 
 const ALWAYS: [&str; 2] = ["\"update_plan\"", "\"compacted\""];
 
@@ -127,8 +127,8 @@ impl Decode for Decoder {
 }
 
 /// A refused plan is told in the text only.
-fn outcome(output: Option<&RawValue>) -> Outcome {
-    let output: Option<Value> = output.and_then(|raw| serde_json::from_str(raw.get()).ok());
+fn outcome(output: Option<&RawValue>) -> Outcome<'_> {
+    let output = output.and_then(|raw| Tree::read(raw.get()));
     let text = output.as_ref().and_then(text_of);
     let is_error = text.as_deref().is_some_and(|text| {
         let head: String = text.chars().take(40).collect();

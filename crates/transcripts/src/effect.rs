@@ -1,32 +1,35 @@
 //! What a finished call did: rules R4 to R8 of the contract, the same for all formats.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::event::{Create, Item, Observation, Row, Tool, Update, What};
 use crate::json::{ids, scalar};
+use crate::tree::{Fields, Tree};
 
 /// The result of a call, as far as the log tells it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct Outcome<'a> {
     /// The log says that it is an error.
     pub(crate) is_error: bool,
     /// The structured result.
-    pub(crate) value: Option<Value>,
+    pub(crate) value: Option<Tree<'a>>,
     /// The text for the model.
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<Cow<'a, str>>,
 }
 
 /// What the call did.
-pub(crate) fn of(tool: Tool, input: &Value, outcome: &Outcome) -> What {
+pub(crate) fn of(tool: Tool, input: &Tree<'_>, outcome: &Outcome<'_>) -> What {
     if let Some(reason) = failure(outcome) {
         return What::Failed { reason };
     }
-    let Value::Object(input) = input else {
+    let Tree::Object(input) = input else {
         return What::Unreadable {
             reason: "input_not_an_object",
         };
     };
-    let value = outcome.value.as_ref().and_then(Value::as_object);
+    let value = outcome.value.as_ref().and_then(Tree::as_object);
     let text = outcome.text.as_deref();
     match tool {
         Tool::TaskCreate => What::Create(create(input, value, text)),
@@ -63,9 +66,9 @@ pub(crate) fn of(tool: Tool, input: &Value, outcome: &Outcome) -> What {
 }
 
 /// The whole list, from the structured result or else from the text; nothing if neither is a list.
-fn listed(value: Option<&Map<String, Value>>, text: Option<&str>) -> Observation {
+fn listed(value: Option<&Fields<'_>>, text: Option<&str>) -> Observation {
     let rows = match value.and_then(|value| value.get("tasks")) {
-        Some(Value::Array(rows)) => Some(rows.iter().filter_map(row).collect()),
+        Some(Tree::Array(rows)) => Some(rows.iter().filter_map(row).collect()),
         _ => text.and_then(list_text),
     };
     Observation {
@@ -76,12 +79,12 @@ fn listed(value: Option<&Map<String, Value>>, text: Option<&str>) -> Observation
 }
 
 /// Why the call failed, if it did (R4). A log does not always say `is_error`.
-fn failure(outcome: &Outcome) -> Option<String> {
+fn failure(outcome: &Outcome<'_>) -> Option<String> {
     let text = outcome.text.as_deref().unwrap_or("");
-    let value = outcome.value.as_ref().and_then(Value::as_object);
+    let value = outcome.value.as_ref().and_then(Tree::as_object);
     let failed = outcome.is_error
         || match value {
-            Some(value) => value.get("success") == Some(&Value::Bool(false)),
+            Some(value) => value.get("success") == Some(&Tree::Bool(false)),
             None => is_error_text(text),
         };
     failed.then(|| {
@@ -109,11 +112,7 @@ fn is_error_text(text: &str) -> bool {
             .is_some_and(|(id, rest)| !id.is_empty() && rest.starts_with("not found"))
 }
 
-fn create(
-    input: &Map<String, Value>,
-    value: Option<&Map<String, Value>>,
-    text: Option<&str>,
-) -> Create {
+fn create(input: &Fields<'_>, value: Option<&Fields<'_>>, text: Option<&str>) -> Create {
     let made = value.and_then(|value| value.get("task"));
     let told = |name: &str| scalar(made.and_then(|task| task.get(name)));
     Create {
@@ -158,7 +157,7 @@ const UPDATE_FIELDS: [&str; 12] = [
     "addBlockedBy",
 ];
 
-fn update(input: &Map<String, Value>, value: Option<&Map<String, Value>>) -> Option<Update> {
+fn update(input: &Fields<'_>, value: Option<&Fields<'_>>) -> Option<Update> {
     let given = |name: &str| scalar(input.get(name));
     let told = |name: &str| value.and_then(|value| value.get(name));
     let id = given("taskId")
@@ -167,7 +166,7 @@ fn update(input: &Map<String, Value>, value: Option<&Map<String, Value>>) -> Opt
         .or_else(|| given("taskid"))
         .or_else(|| scalar(told("taskId")))
         .or_else(|| scalar(told("task").and_then(|task| task.get("taskid"))))?;
-    let change = told("statusChange").and_then(Value::as_object);
+    let change = told("statusChange").and_then(Tree::as_object);
     Some(Update {
         id: id.strip_prefix('#').unwrap_or(&id).to_owned(),
         status: given("status"),
@@ -181,15 +180,15 @@ fn update(input: &Map<String, Value>, value: Option<&Map<String, Value>>) -> Opt
         was: change.and_then(|change| scalar(change.get("from"))),
         status_unchanged: change.is_none() && told("updatedFields").is_some(),
         unknown_fields: input
-            .keys()
-            .filter(|name| !UPDATE_FIELDS.contains(&name.as_str()) && *name != "metadata")
-            .cloned()
+            .names()
+            .filter(|name| !UPDATE_FIELDS.contains(name) && *name != "metadata")
+            .map(str::to_owned)
             .collect(),
     })
 }
 
 /// A task as a store shows it.
-pub(crate) fn row(value: &Value) -> Option<Row> {
+pub(crate) fn row(value: &Tree<'_>) -> Option<Row> {
     let list = |name: &str| {
         let ids = value.get(name)?.as_array()?;
         Some(ids.iter().filter_map(|id| scalar(Some(id))).collect())
@@ -251,11 +250,11 @@ fn closes_at_end(text: &str) -> bool {
 }
 
 /// The entries of a todo list that is given as a whole, or as its JSON text; `None` if it is no list.
-pub(crate) fn items(list: &Value) -> Option<Vec<Item>> {
+pub(crate) fn items(list: &Tree<'_>) -> Option<Vec<Item>> {
     let parsed;
     let list = match list {
-        Value::String(text) => {
-            parsed = serde_json::from_str::<Value>(text).ok()?;
+        Tree::Text(text) => {
+            parsed = Tree::read(text)?;
             parsed.as_array()?
         }
         other => other.as_array()?,
@@ -263,18 +262,18 @@ pub(crate) fn items(list: &Value) -> Option<Vec<Item>> {
     Some(list.iter().enumerate().filter_map(item).collect())
 }
 
-fn item((index, entry): (usize, &Value)) -> Option<Item> {
+fn item((index, entry): (usize, &Tree<'_>)) -> Option<Item> {
     let place = || (index + 1).to_string();
     let fields = match entry {
-        Value::String(text) => {
+        Tree::Text(text) => {
             return Some(Item {
                 id: place(),
                 status: Some(String::from("pending")),
-                subject: Some(text.clone()),
+                subject: Some(text.clone().into_owned()),
                 ..Item::default()
             });
         }
-        Value::Object(fields) => fields,
+        Tree::Object(fields) => fields,
         _ => return None,
     };
     let first = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
@@ -286,14 +285,17 @@ fn item((index, entry): (usize, &Value)) -> Option<Item> {
         },
         subject: scalar(first(&["content", "step", "description", "title"])),
         active_form: scalar(first(&["activeForm", "active_form"])),
-        priority: fields.get("priority").filter(|it| !it.is_null()).cloned(),
+        priority: fields
+            .get("priority")
+            .filter(|it| **it != Tree::Null)
+            .map(Tree::to_value),
     })
 }
 
-fn object(value: Option<&Value>) -> Map<String, Value> {
+fn object(value: Option<&Tree<'_>>) -> Map<String, Value> {
     value
-        .and_then(Value::as_object)
-        .cloned()
+        .and_then(Tree::as_object)
+        .map(Fields::to_map)
         .unwrap_or_default()
 }
 

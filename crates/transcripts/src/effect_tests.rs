@@ -2,17 +2,18 @@ use serde_json::json;
 
 use super::*;
 
-fn outcome(value: Value, text: &str) -> Outcome {
-    Outcome {
+fn failed(value: Value, text: &str) -> bool {
+    let json = value.to_string();
+    let outcome = Outcome {
         is_error: false,
-        value: (!value.is_null()).then_some(value),
-        text: Some(text.to_owned()),
-    }
+        value: Tree::read(&json).filter(|value| *value != Tree::Null),
+        text: Some(text.into()),
+    };
+    failure(&outcome).is_some()
 }
 
 #[test]
 fn a_failure_is_known_by_its_flag_its_value_or_its_text() {
-    let failed = |value: Value, text: &str| failure(&outcome(value, text)).is_some();
     assert!(failed(
         json!({"success": false, "error": "no"}),
         "Updated task #1"

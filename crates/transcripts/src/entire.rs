@@ -24,7 +24,7 @@ static HOLDING: LazyLock<Needles> =
 pub(crate) struct Decoder {
     seen: HashSet<String>,
     /// The calls since one whose result is missing, in order. They wait for a later message.
-    held: Vec<(String, Open, Option<Outcome>)>,
+    held: Vec<(String, Open, Option<Outcome<'static>>)>,
     /// Whether one of them has no result.
     holding: bool,
 }
@@ -108,7 +108,7 @@ impl Decode for Decoder {
             let outcome = block.result.0.map(|result| Outcome {
                 is_error: result.status.is("error"),
                 value: None,
-                text: result.output.as_str().map(str::to_owned),
+                text: result.output.as_str().map(|text| text.to_owned().into()),
             });
             match outcome {
                 Some(outcome) if !self.holding => {

@@ -1,13 +1,13 @@
 //! Gemini CLI: a message carries its tool calls, each with its arguments and its outcome.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::effect::{self, Outcome};
 use crate::event::{Call, Chain, Event, Place, Tool, What};
 use crate::format::time;
 use crate::json::{Text, object};
+use crate::tree::Tree;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -30,14 +30,17 @@ pub(crate) fn event(call: &ToolCall<'_>, message: u64) -> Option<Event> {
     };
     let input = call
         .args
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or(Value::Null);
+        .and_then(|raw| Tree::read(raw.get()))
+        .unwrap_or(Tree::Null);
     let what = match call.status.as_str() {
         None | Some("success") => effect::of(tool, &input, &Outcome::default()),
         Some("error" | "cancelled") => What::Failed {
             reason: call.status.as_str().unwrap_or("").to_owned(),
         },
-        Some(_) => What::Pending { input, lost: false },
+        Some(_) => What::Pending {
+            input: input.to_value(),
+            lost: false,
+        },
     };
     Some(Event {
         place: Place {

@@ -9,6 +9,8 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::tree::Tree;
+
 /// Reads one value. Bytes that are text are checked once and not string by string.
 pub(crate) fn parse<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, serde_json::Error> {
     match std::str::from_utf8(json) {
@@ -248,35 +250,35 @@ impl<'de, T: FromJson<'de>> Visitor<'de> for MaybeVisitor<T> {
 }
 
 /// The text of a message or result: a string, or the texts of an array of blocks, one a line.
-pub(crate) fn text_of(content: &Value) -> Option<String> {
+pub(crate) fn text_of<'a>(content: &Tree<'a>) -> Option<Cow<'a, str>> {
     match content {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(blocks) => {
+        Tree::Text(text) => Some(text.clone()),
+        Tree::Array(blocks) => {
             let texts: Vec<&str> = blocks
                 .iter()
-                .filter(|block| block.is_object())
-                .map(|block| block.get("text").and_then(Value::as_str).unwrap_or(""))
+                .filter_map(Tree::as_object)
+                .map(|block| block.get("text").and_then(Tree::as_str).unwrap_or(""))
                 .collect();
-            Some(texts.join("\n"))
+            Some(texts.join("\n").into())
         }
         _ => None,
     }
 }
 
 /// A value as text: strings as they are, `null` as nothing, anything else as JSON.
-pub(crate) fn scalar(value: Option<&Value>) -> Option<String> {
+pub(crate) fn scalar(value: Option<&Tree<'_>>) -> Option<String> {
     match value? {
-        Value::Null => None,
-        Value::String(text) => Some(text.clone()),
-        other => Some(other.to_string()),
+        Tree::Null => None,
+        Tree::Text(text) => Some(text.clone().into_owned()),
+        other => Some(other.to_value().to_string()),
     }
 }
 
 /// Ids in a list; a single one stands for a list of one.
-pub(crate) fn ids(value: Option<&Value>) -> Vec<String> {
+pub(crate) fn ids(value: Option<&Tree<'_>>) -> Vec<String> {
     match value {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(ids)) => ids.iter().filter_map(|id| scalar(Some(id))).collect(),
+        None | Some(Tree::Null) => Vec::new(),
+        Some(Tree::Array(ids)) => ids.iter().filter_map(|id| scalar(Some(id))).collect(),
         Some(other) => scalar(Some(other)).into_iter().collect(),
     }
 }

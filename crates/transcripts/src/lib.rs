@@ -33,6 +33,7 @@ mod salvage;
 mod section;
 mod state;
 mod task;
+mod tree;
 
 pub use event::{Call, Chain, Create, Event, Item, Observation, Place, Row, Tool, Update, What};
 pub use format::Format;

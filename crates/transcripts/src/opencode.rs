@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::effect::{self, Outcome};
 use crate::event::{Call, Chain, Event, Place, Tool, What};
 use crate::json::{Maybe, Text, object};
+use crate::tree::Tree;
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -52,11 +52,14 @@ pub(crate) fn event(part: &Part<'_>, message: u64) -> Option<Event> {
         tool => tool,
     };
     let state = part.state.0.as_ref()?;
-    let input = parsed(state.input).unwrap_or(Value::Null);
+    let input = parsed(state.input).unwrap_or(Tree::Null);
     let times = state.time.0.as_ref();
     let is_error = state.status.is("error");
     let (what, time) = if is_error || state.status.is("completed") {
-        let text = |raw| parsed(raw).and_then(|value| value.as_str().map(str::to_owned));
+        let text = |raw| match parsed(raw) {
+            Some(Tree::Text(text)) => Some(text),
+            _ => None,
+        };
         let outcome = Outcome {
             is_error,
             value: None,
@@ -66,6 +69,7 @@ pub(crate) fn event(part: &Part<'_>, message: u64) -> Option<Event> {
         (effect::of(tool, &input, &outcome), time)
     } else {
         let time = times.and_then(|times| milliseconds(&times.start));
+        let input = input.to_value();
         (What::Pending { input, lost: false }, time)
     };
     Some(Event {
@@ -88,6 +92,6 @@ fn milliseconds(text: &Text<'_>) -> Option<Timestamp> {
     Timestamp::from_millisecond(whole.parse().ok()?).ok()
 }
 
-fn parsed(raw: Option<&RawValue>) -> Option<Value> {
-    raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
+fn parsed(raw: Option<&RawValue>) -> Option<Tree<'_>> {
+    raw.and_then(|raw| Tree::read(raw.get()))
 }

@@ -11,10 +11,15 @@ const LONGEST: usize = 1_000;
 /// what follows. Whatever comes from a log or a file name goes through here.
 pub(crate) fn clean(text: &str) -> String {
     let text = text.trim_start();
-    if is_plain(text) && text.len() <= LONGEST {
-        return text.trim_end().to_owned();
+    let line = if is_plain(text) {
+        text.trim_end().to_owned()
+    } else {
+        one_line(text)
+    };
+    // Most texts are far too short to be measured.
+    if line.len() <= LONGEST {
+        return line;
     }
-    let line = one_line(text);
     match line.grapheme_indices(true).nth(LONGEST) {
         Some((at, _)) => format!("{}…", line.get(..at).unwrap_or("")),
         None => line,
