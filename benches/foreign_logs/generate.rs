@@ -33,8 +33,8 @@ impl Random {
     }
 }
 
-/// Writes a session until it has about this many bytes, and tells how many it has.
-pub(crate) fn session(out: &mut impl Write, bytes: u64, seed: u64) -> io::Result<u64> {
+/// Writes a session until it has about this many bytes. Tells how many it has, and how many tasks.
+pub(crate) fn session(out: &mut impl Write, bytes: u64, seed: u64) -> io::Result<(u64, u64)> {
     let mut session = Session {
         out,
         random: Random::new(seed),
@@ -52,7 +52,7 @@ pub(crate) fn session(out: &mut impl Write, bytes: u64, seed: u64) -> io::Result
     while session.written < bytes {
         session.turn()?;
     }
-    Ok(session.written)
+    Ok((session.written, session.tasks))
 }
 
 struct Session<'a, W> {

@@ -1,8 +1,11 @@
 //! How fast `pod tasks` reads logs of other agents, beside tools that only look for a word.
 //!
 //! ```text
-//! cargo bench --bench foreign_logs            # makes the logs anew each time, 1.2 GB in the temporary folder
+//! cargo bench --bench foreign_logs            # makes the logs anew each time, 1.3 GB in the temporary folder
+//! cargo bench --bench foreign_logs -- 5       # the one large log with 5 GB
 //! ```
+//!
+//! What is measured is also held to be right: the list has the tasks that were written into the log.
 //!
 //! Each line is the best of several runs: time, the ratio to `rg -c` on the same file in the same run, and
 //! the most memory. `rg` is ripgrep; without it the ratio is left out.
@@ -33,8 +36,9 @@ fn main() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let pod = env!("CARGO_BIN_EXE_pod");
 
+    let gigabytes = std::env::args().find_map(|argument| argument.parse::<u64>().ok());
     let large = folder.path().join("large.jsonl");
-    let bytes = write(&large, GIGABYTE, 7);
+    let (bytes, tasks) = write(&large, gigabytes.unwrap_or(1) * GIGABYTE, 7);
     let large = large.display().to_string();
     println!(
         "one Claude Code log of {:.2} GB, best of {RUNS} runs",
@@ -48,6 +52,7 @@ fn main() {
     );
     measure("wc -l", "wc", &["-l", &large], rg);
     measure("pod tasks LOG", pod, &["tasks", &large], rg);
+    assert_eq!(listed(pod, &large), tasks, "tasks in the list");
     let stdin = ["-c", "cat \"$1\" | \"$2\" tasks -", "sh", &large, pod];
     measure("cat LOG | pod tasks -", "sh", &stdin, rg);
     following(pod, Path::new(&large));
@@ -58,7 +63,7 @@ fn main() {
     let mut total = 0;
     for seed in 0..1_000 {
         let size = [60_000, 110_000, 150_000, 200_000, 690_000][seed as usize % 5];
-        total += write(&many.join(format!("{seed}.jsonl")), size, seed);
+        total += write(&many.join(format!("{seed}.jsonl")), size, seed).0;
     }
     let many = many.display().to_string();
     println!("\na folder of 1,000 logs, {:.2} GB", total as f64 / 1e9);
@@ -73,12 +78,20 @@ fn main() {
     measure("pod tasks FOLDER, on one core", "sh", &one_core, rg);
 }
 
-/// Writes a log of about so many bytes.
-fn write(path: &Path, bytes: u64, seed: u64) -> u64 {
+/// Writes a log of about so many bytes. Tells how many it has, and how many tasks are made in it.
+fn write(path: &Path, bytes: u64, seed: u64) -> (u64, u64) {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path).expect("a file"));
     let written = generate::session(&mut out, bytes, seed).expect("a log");
     out.flush().expect("a log");
     written
+}
+
+/// How many tasks `pod` finds in the log.
+fn listed(pod: &str, log: &str) -> u64 {
+    let run = Command::new(pod).args(["tasks", "--json", log]).output();
+    let json = run.expect("pod").stdout;
+    let list: serde_json::Value = serde_json::from_slice(&json).expect("a list");
+    list["tasks"].as_array().map_or(0, Vec::len) as u64
 }
 
 /// Runs a program several times and prints the best time; `None` if it is not there.

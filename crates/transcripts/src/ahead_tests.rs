@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::sync::LazyLock;
 
 use super::*;
@@ -40,57 +40,72 @@ fn mixed(seed: u64, bytes: usize) -> Vec<u8> {
     text
 }
 
+/// Holds what several threads find in this text against what one finds, where the text stands behind
+/// so many bytes of the file that nobody asks for.
+fn compare(text: &[u8], behind: u64, seed: u64) {
+    let mut file = tempfile::tempfile().unwrap();
+    file.seek(SeekFrom::Start(behind)).unwrap();
+    file.write_all(text).unwrap();
+    let mut alone = Lines::new(text);
+    alone.fill().unwrap();
+    let wanted = Wanted {
+        idle: &IDLE,
+        open: &OPEN,
+    };
+    let (lines, offset) = alone.taken();
+    let mut ahead = Ahead::new(file, lines, behind + offset, wanted);
+    // A call is open for so many lines more; sometimes for very many.
+    let mut open_until = 0;
+    let mut met = 0;
+    let mut number = 0;
+    loop {
+        let needles = if number < open_until { &*OPEN } else { &*IDLE };
+        let step = match alone.next(needles).unwrap() {
+            Step::End => alone.last().unwrap_or(Step::End),
+            other => other,
+        };
+        match (step, ahead.next(needles).unwrap()) {
+            (
+                Step::Line(line),
+                Found::Line {
+                    number: other,
+                    bytes,
+                    complete,
+                },
+            ) => {
+                assert_eq!(line.number, other, "seed {seed}");
+                assert_eq!(alone.bytes(line.range), bytes, "seed {seed}");
+                assert_eq!(line.complete, complete, "seed {seed}");
+                number = other;
+                if bytes.starts_with(b"{\"call\"") {
+                    open_until = number + [3, 20, 150, 600][met % 4];
+                }
+            }
+            (Step::End, Found::End) => break,
+            (step, _) => panic!(
+                "one is at its end, seed {seed}, {}",
+                matches!(step, Step::End)
+            ),
+        }
+        met += 1;
+    }
+    assert!(met > 100, "{met}");
+    let (lines, bytes) = alone.position();
+    assert_eq!(ahead.position(), (lines, behind + bytes), "seed {seed}");
+    assert!(text.ends_with(&ahead.tail()), "seed {seed}");
+}
+
 #[test]
 fn several_threads_find_what_one_finds() {
     for seed in 0..5 {
-        let text = mixed(seed, 14_000_000);
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&text).unwrap();
-        let mut alone = Lines::new(text.as_slice());
-        alone.fill().unwrap();
-        let wanted = Wanted {
-            idle: &IDLE,
-            open: &OPEN,
-        };
-        let (lines, offset) = alone.taken();
-        let mut ahead = Ahead::new(file, lines, offset, wanted);
-        // A call is open for so many lines more; sometimes for very many.
-        let mut open_until = 0;
-        let mut met = 0;
-        let mut number = 0;
-        loop {
-            let needles = if number < open_until { &*OPEN } else { &*IDLE };
-            let step = match alone.next(needles).unwrap() {
-                Step::End => alone.last().unwrap_or(Step::End),
-                other => other,
-            };
-            match (step, ahead.next(needles).unwrap()) {
-                (
-                    Step::Line(line),
-                    Found::Line {
-                        number: other,
-                        bytes,
-                        complete,
-                    },
-                ) => {
-                    assert_eq!(line.number, other, "seed {seed}");
-                    assert_eq!(alone.bytes(line.range), bytes, "seed {seed}");
-                    assert_eq!(line.complete, complete, "seed {seed}");
-                    number = other;
-                    if bytes.starts_with(b"{\"call\"") {
-                        open_until = number + [3, 20, 150, 600][met % 4];
-                    }
-                }
-                (Step::End, Found::End) => break,
-                (step, _) => panic!(
-                    "one is at its end, seed {seed}, {}",
-                    matches!(step, Step::End)
-                ),
-            }
-            met += 1;
-        }
-        assert!(met > 100, "{met}");
-        assert_eq!(ahead.position(), alone.position(), "seed {seed}");
-        assert!(text.ends_with(&ahead.tail()), "seed {seed}");
+        compare(&mixed(seed, 14_000_000), 0, seed);
+    }
+}
+
+#[test]
+fn a_place_behind_four_gigabytes_is_a_place_like_any_other() {
+    // The bytes before are a hole in the file, which takes no room on disk.
+    for (seed, behind) in [(5, u64::from(u32::MAX) - 7_000_000), (6, 5 << 30)] {
+        compare(&mixed(seed, 14_000_000), behind, seed);
     }
 }

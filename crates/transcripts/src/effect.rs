@@ -276,7 +276,7 @@ fn item((index, entry): (usize, &Tree<'_>)) -> Option<Item> {
         Tree::Object(fields) => fields,
         _ => return None,
     };
-    let first = |names: &[&str]| names.iter().find_map(|name| fields.get(*name));
+    let first = |names: &[&str]| names.iter().find_map(|name| fields.get(name));
     Some(Item {
         id: scalar(fields.get("id")).unwrap_or_else(place),
         status: match fields.get("status") {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 
-fn failed(value: Value, text: &str) -> bool {
+fn failed(value: &Value, text: &str) -> bool {
     let json = value.to_string();
     let outcome = Outcome {
         is_error: false,
@@ -15,7 +15,7 @@ fn failed(value: Value, text: &str) -> bool {
 #[test]
 fn a_failure_is_known_by_its_flag_its_value_or_its_text() {
     assert!(failed(
-        json!({"success": false, "error": "no"}),
+        &json!({"success": false, "error": "no"}),
         "Updated task #1"
     ));
     for text in [
@@ -28,13 +28,13 @@ fn a_failure_is_known_by_its_flag_its_value_or_its_text() {
         "Task #7 not found",
         "Task 7 not found",
     ] {
-        assert!(failed(Value::Null, text), "{text}");
-        assert!(failed(json!("a text for a value"), text), "{text}");
+        assert!(failed(&Value::Null, text), "{text}");
+        assert!(failed(&json!("a text for a value"), text), "{text}");
         // A structured result that does not say so is none.
-        assert!(!failed(json!({"taskId": "1"}), text), "{text}");
+        assert!(!failed(&json!({"taskId": "1"}), text), "{text}");
     }
     for text in ["Errors", "Error_x", "the error: x", "Tasks not found", ""] {
-        assert!(!failed(Value::Null, text), "{text}");
+        assert!(!failed(&Value::Null, text), "{text}");
     }
 }
 

@@ -267,3 +267,47 @@ fn what_stands_behind_a_document_is_told() {
         assert_eq!(reader.report().fault_counts().count(), faults);
     }
 }
+
+#[test]
+fn lines_of_twenty_megabytes_cost_nothing_of_what_stands_around_them() {
+    let long = format!("{}\\n \\\"TaskCreate\\\"", "work ".repeat(4_000_000));
+    let call = |id: &str, name: &str, input: &str| {
+        format!(
+            r#"{{"type":"assistant","sessionId":"s","message":{{"content":[{{"type":"tool_use","id":"{id}","name":"{name}","input":{input}}}]}}}}"#
+        )
+    };
+    let result = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"user","sessionId":"s","message":{{"content":[{{"type":"tool_result","tool_use_id":"{id}","content":"{text}"}}]}}}}"#
+        )
+    };
+    let lines = [
+        call("a", "TaskCreate", r#"{"subject":"one"}"#),
+        // While a call is open, and while none is.
+        result("x", &long),
+        result("a", "Task #1 created successfully: one"),
+        call("y", "Bash", &format!(r#"{{"command":"{long}"}}"#)),
+        call(
+            "b",
+            "TaskUpdate",
+            &format!(r#"{{"taskId":"1","description":"{long}"}}"#),
+        ),
+        result("b", "Updated task #1 description"),
+        call("c", "TaskUpdate", r#"{"taskId":"1","status":"completed"}"#),
+        result("c", "Updated task #1 status"),
+    ];
+    let text = lines.join("\n") + "\n";
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), &text).unwrap();
+    let mut reader = open(file.path(), Options::default()).unwrap();
+    let events: Vec<Event> = (&mut reader).map(Result::unwrap).collect();
+    assert_eq!(events, all(text.as_bytes()));
+    let lines: Vec<u64> = events.iter().map(|event| event.place.line).collect();
+    assert_eq!(lines, [3, 6, 8]);
+    assert_eq!(reader.report().faults().len(), 0);
+    let list = TaskList::fold(events);
+    let task = list.task("1").unwrap();
+    assert_eq!(task.status.as_deref(), Some("completed"));
+    let description: String = serde_json::from_str(&format!("\"{long}\"")).unwrap();
+    assert_eq!(task.description, Some(description));
+}
