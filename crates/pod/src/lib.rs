@@ -1,7 +1,8 @@
 //! An agent runtime: a language model works in a loop with tools, in a directory, and keeps a task
 //! list that survives compaction, resume, fork and rewind.
 //!
-//! - [`pod`]: [`Pod`], its [`Builder`] and a [`Run`]. [`event`]: what a run tells.
+//! - [`Pod`], set up by its [`Builder`], at work in a [`Run`], controlled by its [`Handle`]. [`event`]:
+//!   what a run tells.
 //! - [`session`]: the log. `history`: the one place where it grows. [`replay`]: from entries to tasks.
 //! - `edit`: what a person changes in the list by hand.
 //! - `turn`: the loop, where a request is built. `dispatch`: runs the calls of one message.
@@ -13,20 +14,23 @@
 //! This crate does not print, end the process or read its environment.
 
 mod admit;
+mod builder;
 pub mod compact;
 mod dispatch;
 mod edit;
 mod error;
 pub mod event;
+mod handle;
 mod history;
 pub mod hook;
 mod instructions;
 pub mod mention;
 pub mod permission;
-pub mod pod;
+mod pod;
 mod prompt;
 mod reminder;
 pub mod replay;
+mod run;
 pub mod session;
 mod stuck;
 #[cfg(test)]
@@ -34,17 +38,20 @@ mod testing;
 mod turn;
 pub mod verify;
 
+pub use builder::{Builder, TaskTools};
 pub use compact::{
     CompactLimits, CompactPlan, CompactRecord, CompactReport, Compaction, Threshold, Trigger,
 };
 pub use error::PodError;
 pub use event::{Event, Outcome, Status};
+pub use handle::Handle;
 pub use hook::Hook;
 pub use instructions::INSTRUCTIONS_LIMIT;
 pub use mention::Mention;
 pub use permission::{Answer, Approver, PermissionMode, Question, Rule};
-pub use pod::{Builder, Handle, Pod, Run, TaskTools};
+pub use pod::Pod;
 pub use reminder::REMIND_AFTER;
+pub use run::Run;
 pub use session::{Entry, SessionInfo, SessionStore};
 
 // A program that embeds Pod needs only this crate.

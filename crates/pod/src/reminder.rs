@@ -10,9 +10,10 @@ use llm::{Item, Origin};
 use tools::Registry;
 use tools::task::{self, Dialect, render};
 
+use crate::builder::TaskTools;
 use crate::event::Queue;
 use crate::history::History;
-use crate::pod::{Parts, TaskTools};
+use crate::pod::Parts;
 use crate::session::Entry;
 use crate::turn::append_note;
 use crate::{PodError, RUNTIME};
