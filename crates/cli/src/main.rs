@@ -15,6 +15,7 @@ mod export;
 mod fault;
 mod first_run;
 mod home;
+mod lineage;
 mod models;
 mod print;
 mod progress;

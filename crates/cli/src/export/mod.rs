@@ -1,12 +1,11 @@
 //! `pod export`: a session as a document, in Markdown or as one page for a browser.
 //!
-//! - [`lineage`]: the entries of a session over all its segments. [`story`]: what a reader wants to
+//! - [`crate::lineage`]: the entries of a session over all its segments. [`story`]: what a reader wants to
 //!   know of them.
 //! - [`markdown`], [`html`]: one module a form. [`prose`]: what a user and a model wrote, which is
 //!   Markdown, and must stay what it says.
 
 mod html;
-mod lineage;
 mod markdown;
 mod prose;
 mod story;
@@ -49,7 +48,7 @@ pub(crate) fn document(
     session: &SessionInfo,
     html: bool,
 ) -> anyhow::Result<(String, Vec<String>)> {
-    let lineage = lineage::read(store, session)?;
+    let lineage = crate::lineage::read(store, session)?;
     let story = Story::of(session, &lineage);
     let text = if html {
         html::page(&story)

@@ -11,7 +11,7 @@ use pod::{RUNTIME, SessionInfo};
 use tools::task::{Change, Counts, Task, TaskFold, render};
 use uuid::Uuid;
 
-use super::lineage::Lineage;
+use crate::lineage::Lineage;
 
 /// A session, ready to be written down.
 pub(super) struct Story {

@@ -362,7 +362,7 @@ fn the_story_goes_on_over_segments() {
             segment,
             ..store.find(&id.to_string()).unwrap()
         };
-        let lineage = super::lineage::read(&store, &info).unwrap();
+        let lineage = crate::lineage::read(&store, &info).unwrap();
         let texts = lineage.entries.iter().map(|entry| match &*entry.item {
             llm::Item::User(message) => message.joined_text(),
             _ => String::new(),

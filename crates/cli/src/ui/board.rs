@@ -139,37 +139,6 @@ fn index(task: &Task) -> usize {
         .saturating_sub(1)
 }
 
-/// The whole past of a session: what stands in its segments, each entry once, without what a rewind
-/// took back. Segments that cannot be read are left out; `pod verify` tells of them.
-pub(super) fn past(store: &pod::SessionStore, session: &pod::SessionInfo) -> Vec<Entry> {
-    use pod::session::{Reason, segment};
-    use std::collections::hash_map::Entry::Vacant;
-    let mut past: Vec<Entry> = Vec::new();
-    let mut places = HashMap::new();
-    for number in 1..=session.segment {
-        let path = session.path.join(format!("{number:04}.jsonl"));
-        let Ok(contents) = segment::read(store.disk(), &path, true) else {
-            continue;
-        };
-        let entries = contents.entries.into_iter().map(|it| it.entry);
-        let own: Vec<Entry> = entries.filter(|entry| !entry.carried).collect();
-        if matches!(contents.header.reason, Reason::Rewind | Reason::Salvage) {
-            let known = own.iter().filter_map(|entry| places.get(&entry.id));
-            let kept = known.max().map_or(0, |place: &usize| place + 1);
-            for gone in past.drain(kept.min(past.len())..) {
-                places.remove(&gone.id);
-            }
-        }
-        for entry in own {
-            if let Vacant(place) = places.entry(entry.id) {
-                place.insert(past.len());
-                past.push(entry);
-            }
-        }
-    }
-    past
-}
-
 /// A message of the user in the past of a session, to which it can go back.
 #[derive(Clone, Debug)]
 pub(super) struct Moment {

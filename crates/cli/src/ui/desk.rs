@@ -11,12 +11,13 @@ use pod::{Approver, Builder, Handle, PermissionMode, Pod, Rule, SessionInfo, Ses
 use tools::task::render::{one_line, short};
 
 use super::ask::Asker;
-use super::board::{Board, moments, past};
+use super::board::{Board, moments};
 use super::command::{Command, WORDS};
 use super::overlay::{Overlay, Page, Picker, TaskView};
 use super::state::State;
 use super::transcript::Tone;
 use crate::args::RunOptions;
+use crate::lineage::past;
 use crate::models::{self, Chosen};
 use crate::{export, print, verify};
 

@@ -14,15 +14,15 @@ use uuid::Uuid;
 
 /// What a session says from its beginning to its end.
 #[derive(Debug)]
-pub(super) struct Lineage {
+pub(crate) struct Lineage {
     /// The header of the newest segment.
-    pub(super) header: Header,
+    pub(crate) header: Header,
     /// The entries, each once.
-    pub(super) entries: Vec<Entry>,
+    pub(crate) entries: Vec<Entry>,
     /// Where the history was compacted: the number of entries before it, and what the log says of it.
-    pub(super) compactions: Vec<(usize, Option<CompactRecord>)>,
+    pub(crate) compactions: Vec<(usize, Option<CompactRecord>)>,
     /// What could not be read.
-    pub(super) notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// A segment, and up to which entry the one before it counts.
@@ -33,7 +33,7 @@ struct Link {
 }
 
 /// Reads the segments of a session that belong to its story.
-pub(super) fn read(store: &SessionStore, info: &SessionInfo) -> anyhow::Result<Lineage> {
+pub(crate) fn read(store: &SessionStore, info: &SessionInfo) -> anyhow::Result<Lineage> {
     let mut notices = Vec::new();
     let mut links = Vec::new();
     let mut next = Some(info.segment);
@@ -91,6 +91,13 @@ pub(super) fn read(store: &SessionStore, info: &SessionInfo) -> anyhow::Result<L
     Ok(lineage)
 }
 
+/// What was said in a session, without what compactions put in its place and what a rewind took back.
+/// What cannot be read is left out; `pod verify` tells of it.
+pub(crate) fn past(store: &SessionStore, info: &SessionInfo) -> Vec<Entry> {
+    let entries = read(store, info).map_or_else(|_| Vec::new(), |lineage| lineage.entries);
+    entries.into_iter().filter(|entry| !entry.carried).collect()
+}
+
 fn path(info: &SessionInfo, number: u32) -> PathBuf {
     info.path.join(format!("{number:04}.jsonl"))
 }
@@ -124,7 +131,7 @@ impl Lineage {
     }
 
     /// The first thing that the user said.
-    pub(super) fn first_prompt(&self) -> Option<String> {
+    pub(crate) fn first_prompt(&self) -> Option<String> {
         self.entries.iter().find_map(|entry| match &*entry.item {
             Item::User(message) => Some(message.joined_text()),
             _ => None,
