@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use testkit::server::{Block, Received, Reply, Server};
 
 use crate::program::{Ran, World};
+use crate::words::configure;
 
 /// Runs the program against a provider that answers with these replies, and gives what it was asked.
 fn ask(
@@ -118,30 +119,33 @@ fn a_file_that_is_typed_is_brought_in_and_one_that_is_piped_is_not() {
 }
 
 #[test]
-fn reminders_are_set_by_a_flag_or_a_variable() {
-    /// Flags, variables, and how many reminders come of them.
-    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], usize);
+fn reminders_are_set_by_a_flag_a_variable_or_the_configuration() {
+    /// Flags, variables, the configuration, and how many reminders come of them.
+    type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, usize);
 
     let create = || {
         let arguments = json!({"subject": "left alone", "description": "d"});
         Reply::turn([Block::call("c0", "TaskCreate", &arguments)])
     };
     let look = |id: &str| Reply::turn([Block::call(id, "Glob", &json!({"pattern": "*"}))]);
-    let cases: [Case<'_>; 4] = [
-        (&[], &[], 0),
-        (&["--remind-after", "2"], &[], 1),
-        (&[], &[("POD_REMIND_AFTER", "2")], 1),
-        (&["--remind-after=0"], &[("POD_REMIND_AFTER", "2")], 0),
+    let cases: [Case<'_>; 6] = [
+        (&[], &[], "", 0),
+        (&["--remind-after", "2"], &[], "", 1),
+        (&[], &[("POD_REMIND_AFTER", "2")], "", 1),
+        (&["--remind-after=0"], &[("POD_REMIND_AFTER", "2")], "", 0),
+        (&[], &[], "remind_after = 2", 1),
+        (&[], &[("POD_REMIND_AFTER", "0")], "remind_after = 2", 0),
     ];
-    for (flags, variables, reminders) in cases {
+    for (flags, variables, configuration, reminders) in cases {
         let world = World::new();
+        configure(&world, configuration);
         let replies = [create(), look("c1"), look("c2"), Reply::text("Done.")];
         let arguments = [&["-p", "go"], flags].concat();
         let (ran, requests) = ask(&world, replies, &arguments, variables, None);
         let _ = ran.success();
         let body = &requests.last().unwrap().body;
         let told = body.matches("the task list was not used").count();
-        assert_eq!(told, reminders, "{flags:?} {variables:?}");
+        assert_eq!(told, reminders, "{flags:?} {variables:?} {configuration}");
     }
     let log = |value: &Value| value["origin"] == "reminder";
     let world = World::new();

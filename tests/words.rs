@@ -24,7 +24,7 @@ fn world() -> World {
 }
 
 /// Writes the configuration.
-fn configure(world: &World, text: &str) {
+pub(crate) fn configure(world: &World, text: &str) {
     let home = world.work().parent().unwrap().join("home");
     std::fs::create_dir_all(&home).unwrap();
     std::fs::write(home.join("config.toml"), text).unwrap();

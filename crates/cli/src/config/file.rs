@@ -21,6 +21,7 @@ pub(crate) struct File {
     pub(crate) model: Option<String>,
     pub(crate) compact_threshold: Option<Threshold>,
     pub(crate) compact_request_threshold: Option<Threshold>,
+    pub(crate) remind_after: Option<u32>,
     pub(crate) mode: Option<PermissionMode>,
     pub(crate) allow: Vec<String>,
     pub(crate) deny: Vec<String>,
@@ -123,6 +124,7 @@ impl Reader<'_> {
             "compact_request_threshold" => {
                 self.file.compact_request_threshold = self.size(&name, value);
             }
+            "remind_after" => self.file.remind_after = self.number(&name, value),
             "permissions" => match value.get_ref() {
                 DeValue::Table(inner) => {
                     for (key, value) in in_order(inner) {
@@ -171,6 +173,24 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    fn number(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Option<u32> {
+        let at = value.span().start;
+        let wanted = "a whole number such as 20, or 0 for never";
+        let text = match value.get_ref() {
+            DeValue::Integer(number) if number.radix() == 10 => number.as_str(),
+            DeValue::Float(number) => number.as_str(),
+            other => {
+                self.wrong(name, wanted, other, at);
+                return None;
+            }
+        };
+        let number = text.parse().ok();
+        if number.is_none() {
+            self.mistake(at, &format!("`{name}` must be {wanted}, not {text}"));
+        }
+        number
     }
 
     fn rules(&mut self, name: &str, value: &Spanned<DeValue<'_>>) -> Vec<String> {
@@ -249,7 +269,7 @@ mod tests {
     #[test]
     fn everything_can_be_said() {
         let file = File::parse(
-            "model = \"ollama:qwen3\"\ncompact_threshold = 0.6\ncompact_request_threshold = \"140k\"\n\
+            "model = \"ollama:qwen3\"\ncompact_threshold = 0.6\ncompact_request_threshold = \"140k\"\nremind_after = 5\n\
              [permissions]\nmode = \"acceptEdits\"\nallow = [\"Bash(cargo test:*)\"]\ndeny = [\"Read(.env)\"]\n",
         )
         .unwrap();
@@ -259,6 +279,7 @@ mod tests {
             file.compact_request_threshold,
             Some(Threshold::Tokens(140_000))
         );
+        assert_eq!(file.remind_after, Some(5));
         assert_eq!(file.mode, Some(PermissionMode::AcceptEdits));
         assert_eq!(file.allow, ["Bash(cargo test:*)"]);
         assert_eq!(file.deny, ["Read(.env)"]);
@@ -281,6 +302,9 @@ mod tests {
             "compact_threshold = true",
             "compact_threshold = \"huge\"",
             "compact_threshold = -1",
+            "remind_after = \"often\"",
+            "remind_after = -3",
+            "remind_after = 2.5",
             "compact_threshold = 0x10",
             "permissions = \"plan\"",
             "[permissions]\nmod = \"plan\"",

@@ -29,7 +29,7 @@ pub(crate) struct Key {
 }
 
 /// All keys, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 6] = [
+pub(crate) const KEYS: [Key; 7] = [
     Key {
         name: "model",
         variable: "POD_MODEL",
@@ -41,6 +41,10 @@ pub(crate) const KEYS: [Key; 6] = [
     Key {
         name: "compact_request_threshold",
         variable: "POD_COMPACT_REQUEST_THRESHOLD",
+    },
+    Key {
+        name: "remind_after",
+        variable: "POD_REMIND_AFTER",
     },
     Key {
         name: "permissions.mode",
@@ -76,6 +80,11 @@ pub(crate) fn settle(cli: &mut Cli, matches: &ArgMatches) -> anyhow::Result<()> 
             sizes.compact_request_threshold = sizes
                 .compact_request_threshold
                 .or(file.compact_request_threshold);
+            if is_open("remind_after")
+                && let Some(requests) = file.remind_after
+            {
+                run.remind_after = requests;
+            }
             if sdk::is_asked_for(run) {
                 // The program that drives Pod decides, and nobody else.
                 if !is_flag(matches, "permission_mode") {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use pod::{CompactLimits, PermissionMode};
+use pod::{CompactLimits, PermissionMode, REMIND_AFTER};
 
 use super::file::{File, NAME};
 use super::{KEYS, Key};
@@ -94,6 +94,10 @@ fn values(key: &Key, file: &File, variable: &dyn Fn(&str) -> Option<String>) -> 
             file.compact_request_threshold.map(|it| it.to_string()),
             limits.between_requests.to_string(),
         ),
+        "remind_after" => (
+            file.remind_after.map(|it| it.to_string()),
+            REMIND_AFTER.to_string(),
+        ),
         _ => (
             file.mode.map(|it| it.to_string()),
             PermissionMode::Default.to_string(),
@@ -114,7 +118,7 @@ mod tests {
         let file = File {
             path: Some("/home/ada/.local/share/pod/config.toml".into()),
             ..File::parse(
-                "model = \"ollama:qwen3\"\ncompact_threshold = 0.6\n[permissions]\n\
+                "model = \"ollama:qwen3\"\ncompact_threshold = 0.6\nremind_after = 0\n[permissions]\n\
                  mode = \"plan\"\nallow = [\"Edit\", \"Bash(cargo test:*)\"]\n",
             )
             .unwrap()
