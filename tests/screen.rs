@@ -246,6 +246,40 @@ assistant: I have seen it.
     let _ = world.pod(&["verify"]).success();
 }
 
+/// A mistake in the program: what it says stands on a terminal that is as it was, nothing of the session
+/// is lost, and what a command started is ended.
+#[test]
+fn a_panic_leaves_the_terminal_and_the_session_in_order() {
+    let script = "assistant:\n  > TaskCreate {\"subject\":\"kept\",\"description\":\"\"}\n\
+        assistant: Now.\n  > TaskCreate {\"subject\":\"not told of\",\"description\":\"\"}\nassistant: Done.\n";
+    let asked_for = "POD_FAULT_AT asks for this";
+    let mut met = 0;
+    for nth in 1..60 {
+        let world = World::new();
+        world.write("script.txt", script);
+        let fault = format!("{nth}:panic");
+        let mut screen = Screen::start(&world, USUAL, &SCRIPTED, &[("POD_FAULT_AT", &fault)]);
+        screen.wait("the screen or the end", |text| {
+            text.contains("say what to do") || text.contains(asked_for)
+        });
+        if !screen.text().contains(asked_for) {
+            screen.send("go");
+            screen.wait("an answer or the end", |text| {
+                text.contains("Done.") || text.contains(asked_for)
+            });
+            if !screen.text().contains(asked_for) {
+                break;
+            }
+            met += 1;
+            assert_restored(&screen);
+            let _ = world.pod(&["verify"]).success();
+        }
+        assert_eq!(screen.wait_for_end(), 101, "{nth}");
+        assert!(screen.is_cooked());
+    }
+    assert!(met > 3, "{met}");
+}
+
 /// An answer that takes its time.
 fn slow_answer() -> String {
     let lines: Vec<String> = (1..=60)

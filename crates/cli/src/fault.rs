@@ -14,7 +14,8 @@ use pod::session::{Disk, RealDisk, SessionStore};
 use rustix::process::{Signal, getpid, kill_process};
 
 /// `N:before`, `N:half` and `N:after` kill the process around its nth change of the file system, from
-/// 1; `N:ERRNO` lets that one and all later ones fail with an error number of the system.
+/// 1; `N:ERRNO` lets that one and all later ones fail with an error number of the system; `N:panic` is a
+/// mistake of the program there.
 const VARIABLE: &str = "POD_FAULT_AT";
 
 /// The store, on a file system that fails as the environment says, if it says so.
@@ -42,6 +43,7 @@ enum Fault {
     /// Of a write only half is done. Anything else is whole or not there.
     KillHalf,
     KillAfter,
+    Panic,
     Errno(i32),
 }
 
@@ -52,6 +54,7 @@ impl Plan {
             "before" => Fault::KillBefore,
             "half" => Fault::KillHalf,
             "after" => Fault::KillAfter,
+            "panic" => Fault::Panic,
             errno => Fault::Errno(errno.parse().ok()?),
         };
         Some(Self {
@@ -71,6 +74,7 @@ impl Plan {
         match self.fault {
             Fault::Errno(errno) if number >= self.nth => Err(io::Error::from_raw_os_error(errno)),
             Fault::KillBefore if number == self.nth => die(),
+            Fault::Panic if number == self.nth => mistake(),
             Fault::KillHalf if number == self.nth => {
                 half();
                 die()
@@ -88,6 +92,11 @@ impl Plan {
 fn die() -> ! {
     let _ = kill_process(getpid(), Signal::KILL);
     std::process::abort()
+}
+
+#[expect(clippy::panic, reason = "what a test asks for")]
+fn mistake() -> ! {
+    panic!("{VARIABLE} asks for this")
 }
 
 /// The file system of the machine, with a fault.
