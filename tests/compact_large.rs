@@ -266,13 +266,17 @@ async fn br_012_a_handle_from_before_sees_what_comes_after() {
     let watched = handle.clone();
     let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let stopped = Arc::clone(&stop);
+    let (looks, looked) = std::sync::mpsc::channel();
     let watcher = std::thread::spawn(move || {
-        let mut fewest = usize::MAX;
+        let mut fewest = watched.with(<[Task]>::len);
+        looks.send(()).unwrap();
         while !stopped.load(std::sync::atomic::Ordering::Relaxed) {
             fewest = fewest.min(watched.with(<[Task]>::len));
         }
         fewest
     });
+    // On a busy machine a thread may begin late.
+    looked.recv().unwrap();
     listen(pod.compact()).await;
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(watcher.join().unwrap(), 1, "the list was never empty");

@@ -1,15 +1,17 @@
 //! The file system fails at each thing that a Pod asks of it, in each way: in runs, in compactions, in
-//! a rewind, a fork and a resume.
+//! a rewind, a fork and a resume. And the clock is wrong.
 //!
 //! What a model or a listener was told is in the log, the session opens and goes on, the list is what
 //! it was, and the person gets one clear message. `POD_FAULTS=all` takes every operation and not only
 //! a sample.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use jiff::Timestamp;
 use llm::scripted::{Answer, Scripted};
 use llm::{Capability, Item, Model};
-use pod::session::{LogError, MemoryDisk, segment};
+use pod::session::{Clock, LogError, MemoryDisk, segment};
 use pod::{
     Builder, CompactLimits, Compaction, Event, Pod, PodError, SessionInfo, SessionStore, Status,
     Threshold,
@@ -21,6 +23,7 @@ use testkit::future::poll_run;
 use testkit::laws::{check_session, is_workers};
 use testkit::tools::FakeTool;
 use tools::task::Task;
+use uuid::Uuid;
 
 use crate::program::{Ran, World};
 
@@ -51,10 +54,13 @@ struct Trial {
 
 impl Trial {
     fn new(fault: Fault, nth: usize) -> Self {
+        Self::by(Arc::new(StepClock::default()), fault, nth)
+    }
+
+    fn by(clock: Arc<dyn Clock>, fault: Fault, nth: usize) -> Self {
         let inner = MemoryDisk::new();
         let disk = FaultyDisk::new(Arc::new(inner.clone()));
         disk.fail_nth(nth, fault);
-        let clock = Arc::new(StepClock::default());
         let store = SessionStore::new("/pod").with_clock(clock);
         Self {
             sound: store.clone().with_disk(Arc::new(inner)),
@@ -281,6 +287,71 @@ fn br_050_at_every_fault_the_log_has_what_was_told_and_the_session_goes_on() {
         }
     }
     println!("{trials} faults at {operations} operations of the file system");
+}
+
+/// A clock that is wrong: its times and ids are those of a step, whatever the step gives.
+#[derive(Debug)]
+struct WrongClock {
+    looks: AtomicU64,
+    /// The milliseconds since 1970 at each look.
+    time: fn(i64) -> i64,
+}
+
+impl WrongClock {
+    fn look(&self) -> i64 {
+        i64::try_from(self.looks.fetch_add(1, Ordering::Relaxed)).unwrap()
+    }
+}
+
+impl Clock for WrongClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond((self.time)(self.look())).unwrap()
+    }
+
+    /// Ids have the time in front, so they go where it goes.
+    fn new_id(&self) -> Uuid {
+        let look = self.look();
+        let time = u64::try_from((self.time)(look).max(0)).unwrap() << 16;
+        let low = 0x8000_0000_0000_0000 | u64::try_from(look).unwrap();
+        Uuid::from_u64_pair(time | 0x7000, low)
+    }
+}
+
+/// Order is that of the lines, never that of the times: a machine whose clock stands, runs back or
+/// jumps loses nothing.
+#[test]
+fn a_clock_that_is_wrong_changes_nothing() {
+    const YEAR: i64 = 365 * 24 * 3600 * 1000;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build();
+    let runtime = runtime.unwrap();
+    let _guard = runtime.enter();
+    let mut right = Trial::new(Fault::Short, usize::MAX);
+    let wanted = right.go();
+
+    let clocks: [(&str, fn(i64) -> i64); 5] = [
+        ("stands", |_| 56 * YEAR),
+        ("runs back", |look| 56 * YEAR - look * 1000),
+        ("jumps", |look| look * 7919 % 101 * 50 * YEAR),
+        ("begins anew, as after a power cut", |look| look % 40),
+        ("is before all times", |look| look - 100 * YEAR),
+    ];
+    for (name, time) in clocks {
+        let clock = WrongClock {
+            looks: AtomicU64::new(0),
+            time,
+        };
+        let mut trial = Trial::by(Arc::new(clock), Fault::Short, usize::MAX);
+        trial.place = String::from(name);
+        assert_eq!(trial.go(), wanted, "{name}");
+        assert_eq!(trial.messages, [""; 0], "{name}");
+        for info in trial.sound.list_all().unwrap() {
+            let report = pod::verify::verify(trial.sound.disk(), &info).unwrap();
+            assert!(report.is_clean(), "{name}: {report:?}");
+        }
+        trial.check_afterwards(&wanted);
+    }
 }
 
 const SCRIPT: &str = r#"

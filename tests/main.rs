@@ -25,6 +25,7 @@ mod compact_laws;
 mod compact_program;
 mod compact_wire;
 mod damage;
+mod damage_lines;
 mod faults;
 mod flow_calls;
 mod flow_edit;

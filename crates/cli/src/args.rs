@@ -190,7 +190,7 @@ pub(crate) struct RunOptions {
     pub(crate) session_id: Option<Uuid>,
 
     /// Open a session with a damaged log up to the damage
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fork_session")]
     pub(crate) salvage: bool,
 
     /// Do not wait for the disk after each step: faster, but a power cut may lose the last steps

@@ -59,13 +59,13 @@ pub fn object(
 ) -> impl Strategy<Value = String> {
     let name = prop_oneof![
         8 => select(fields).prop_map(str::to_owned),
-        1 => "[a-zA-Z_]{0,12}",
-        1 => any::<String>(),
+        1 => matching("[a-zA-Z_]{0,12}"),
+        1 => text(),
     ];
     let value = prop_oneof![
         6 => select(values).prop_map(str::to_owned),
         4 => odd(),
-        2 => any::<String>().prop_map(|text| quoted(&text)),
+        2 => text().prop_map(|text| quoted(&text)),
         1 => nested(),
     ];
     let object = vec((name, value), 0..6).prop_map(|fields| {
@@ -81,6 +81,19 @@ pub fn object(
 /// A value that programs often get wrong.
 pub fn odd() -> impl Strategy<Value = String> {
     select(VALUES).prop_map(str::to_owned)
+}
+
+/// Any text without control characters.
+pub fn text() -> impl Strategy<Value = String> + Clone {
+    matching("\\PC*")
+}
+
+/// Texts that match a pattern. It is understood once: a pattern that stands in a strategy by itself
+/// is read again for each text, which takes longer than most targets do.
+pub fn matching(pattern: &str) -> impl Strategy<Value = String> + Clone {
+    let texts = proptest::string::string_regex(pattern);
+    let texts = texts.unwrap_or_else(|error| panic!("{pattern}: {error}"));
+    std::rc::Rc::new(texts)
 }
 
 /// A value of many levels, or of many parts.

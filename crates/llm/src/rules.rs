@@ -1,9 +1,9 @@
 //! What makes a conversation well-formed, whatever the provider.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use crate::{AssistantBlock, Item};
+use crate::Item;
 
 /// A rule that a conversation breaks. The number is the index of the offending item.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +41,17 @@ impl Violation {
             Self::NothingToAnswer => None,
         }
     }
+
+    /// What is wrong, for who knows the place by another name than the index of the item.
+    pub fn what(&self) -> String {
+        let text = self.to_string();
+        match self.index() {
+            Some(index) => text
+                .strip_prefix(&format!("item {index}: "))
+                .map_or_else(|| text.clone(), str::to_owned),
+            None => text,
+        }
+    }
 }
 
 /// Checks every rule over the items of a request.
@@ -50,56 +61,74 @@ impl Violation {
 /// model's. Rules about empty blocks and roles are kept by the encoders, which leave out what a
 /// provider would refuse.
 pub fn check(items: &[Arc<Item>]) -> Result<(), Violation> {
-    let mut seen = HashSet::new();
-    let mut open: std::collections::VecDeque<&str> = std::collections::VecDeque::new();
-    let mut answerable = false;
-    for (index, item) in items.iter().enumerate() {
-        match &**item {
-            Item::ToolResult(result) => match open.front() {
-                Some(first) if *first == result.call_id => {
-                    open.pop_front();
+    let mut row = Row::default();
+    for item in items {
+        row.push(item)?;
+    }
+    row.end()
+}
+
+/// A conversation whose items are held against the rules one after the other, as they come.
+#[derive(Debug, Default)]
+pub struct Row {
+    items: usize,
+    /// The ids of all calls.
+    seen: HashSet<Arc<str>>,
+    /// The ids of the calls that wait for a result, in call order.
+    open: VecDeque<Arc<str>>,
+    answerable: bool,
+}
+
+impl Row {
+    /// The next item, or the rule that it breaks where it stands. After that the row says nothing
+    /// more of use.
+    pub fn push(&mut self, item: &Item) -> Result<(), Violation> {
+        let index = self.items;
+        self.items += 1;
+        if let Item::ToolResult(result) = item {
+            let id = result.call_id.as_str();
+            match self.open.front() {
+                Some(first) if **first == *id => {
+                    self.open.pop_front();
                 }
-                Some(first) if open.contains(&result.call_id.as_str()) => {
-                    return Err(Violation::ResultOrder(
-                        index,
-                        result.call_id.clone(),
-                        (*first).to_owned(),
-                    ));
+                Some(first) if self.open.iter().any(|it| **it == *id) => {
+                    let first = first.to_string();
+                    return Err(Violation::ResultOrder(index, id.to_owned(), first));
                 }
-                _ => return Err(Violation::OrphanResult(index, result.call_id.clone())),
-            },
-            other => {
-                if let Some(first) = open.front() {
-                    return Err(Violation::OpenCall(index, (*first).to_owned()));
+                _ => return Err(Violation::OrphanResult(index, id.to_owned())),
+            }
+        } else if let Some(first) = self.open.front() {
+            return Err(Violation::OpenCall(index, first.to_string()));
+        }
+        if let Item::Assistant(message) = item {
+            for call in message.calls() {
+                if !is_call_id(&call.id) {
+                    return Err(Violation::BadCallId(index, call.id.clone()));
                 }
-                if let Item::Assistant(message) = other {
-                    for block in &message.content {
-                        let AssistantBlock::ToolCall(call) = block else {
-                            continue;
-                        };
-                        if !is_call_id(&call.id) {
-                            return Err(Violation::BadCallId(index, call.id.clone()));
-                        }
-                        if !seen.insert(call.id.as_str()) {
-                            return Err(Violation::RepeatedCallId(index, call.id.clone()));
-                        }
-                        open.push_back(&call.id);
-                    }
+                let id: Arc<str> = Arc::from(call.id.as_str());
+                if !self.seen.insert(Arc::clone(&id)) {
+                    return Err(Violation::RepeatedCallId(index, call.id.clone()));
                 }
+                self.open.push_back(id);
             }
         }
-        answerable = match &**item {
-            Item::Assistant(message) => message.content.is_empty() && answerable,
+        self.answerable = match item {
+            Item::Assistant(message) => message.content.is_empty() && self.answerable,
             Item::User(_) | Item::ToolResult(_) | Item::System(_) => true,
         };
-    }
-    if let Some(first) = open.front() {
-        return Err(Violation::OpenCall(items.len(), (*first).to_owned()));
-    }
-    if answerable {
         Ok(())
-    } else {
-        Err(Violation::NothingToAnswer)
+    }
+
+    /// The end: what a request must end with is there, and no call waits.
+    pub fn end(&self) -> Result<(), Violation> {
+        if let Some(first) = self.open.front() {
+            return Err(Violation::OpenCall(self.items, first.to_string()));
+        }
+        if self.answerable {
+            Ok(())
+        } else {
+            Err(Violation::NothingToAnswer)
+        }
     }
 }
 

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    Arguments, AssistantMessage, Origin, SystemMessage, ToolCall, ToolResult, UserMessage,
+    Arguments, AssistantBlock, AssistantMessage, Origin, SystemMessage, ToolCall, ToolResult,
+    UserMessage,
 };
 
 fn user() -> Item {

@@ -134,6 +134,21 @@ pub(crate) fn failure(id: &str) -> Item {
     Item::ToolResult(ToolResult::error(id, "permission denied"))
 }
 
+/// What may stand behind the entries and changes nothing: a failure for the call that waits for its
+/// result, or else something that the user says.
+pub(crate) fn harmless_after<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Item {
+    let mut open = std::collections::VecDeque::new();
+    for entry in entries {
+        match &*entry.item {
+            Item::Assistant(message) => open.extend(message.calls().map(|it| it.id.clone())),
+            Item::ToolResult(_) => drop(open.pop_front()),
+            Item::User(_) | Item::System(_) => {}
+        }
+    }
+    open.pop_front()
+        .map_or_else(|| user("weiter 🚀"), |id| failure(&id))
+}
+
 /// The task list that the entries give.
 pub(crate) fn tasks_of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<Task> {
     let mut fold = TaskFold::default();
@@ -150,8 +165,13 @@ pub(crate) fn entries_of(located: &[Located]) -> Vec<Entry> {
 
 /// Sixty items as a session has them: prompts, parallel calls, failures, reads, and text of all kinds.
 pub(crate) fn sixty_items() -> Vec<Item> {
+    rounds(10)
+}
+
+/// So many rounds of six items, two calls in each.
+pub(crate) fn rounds(rounds: u32) -> Vec<Item> {
     let mut items = Vec::new();
-    for round in 1..=10 {
+    for round in 1..=rounds {
         let (first, second) = (format!("call_{round}a"), format!("call_{round}b"));
         items.extend([
             user(&format!(
@@ -176,7 +196,7 @@ pub(crate) fn sixty_items() -> Vec<Item> {
             },
             Item::System(llm::SystemMessage {
                 origin: llm::Origin::Reminder,
-                text: format!("Noch {} offen… ✏️", 10 - round),
+                text: format!("Noch {} offen… ✏️", rounds - round),
                 data: None,
             }),
             assistant("Fertig für jetzt. 🏁", &[]),

@@ -1,10 +1,9 @@
 //! Checks the logs of a session against the laws, and says where they break one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use llm::rules::{self, Violation};
+use llm::rules::{Row, Violation};
 use llm::{Item, JsonText, Origin, ToolResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -107,8 +106,7 @@ fn check_segment(
     check.compaction = CompactRecord::of(&contents.header);
     check.header(&contents, session.id, number);
     check.copied(disk, session, &contents, number);
-    check.ids(&contents);
-    check.pairs(&contents);
+    check.end(&contents);
     let tasks = check.tasks(&contents, tasks_before);
     if let Some(unknown) = contents.unknown() {
         check.note(None, unknown);
@@ -248,39 +246,19 @@ impl Check {
         }
     }
 
-    /// No two entries have one id.
-    fn ids(&mut self, contents: &Contents) {
-        let mut seen = HashMap::new();
+    /// Law 9, at the end: that each call has one result, in its place, was seen when it was read.
+    fn end(&mut self, contents: &Contents) {
+        let mut row = Row::default();
         for located in &contents.entries {
-            if let Some(first) = seen.insert(located.entry.id, located.line) {
-                let text = format!("entry {} stands at line {first} too", located.entry.id);
-                self.fault(place(located), text);
+            if row.push(&located.entry.item).is_err() {
+                return;
             }
         }
-    }
-
-    /// Law 9: each call has one result, in its place.
-    fn pairs(&mut self, contents: &Contents) {
-        let items: Vec<_> = contents
-            .entries
-            .iter()
-            .map(|located| Arc::clone(&located.entry.item))
-            .collect();
-        let Err(violation) = rules::check(&items) else {
-            return;
-        };
-        let at_end = violation.index().is_none_or(|index| index >= items.len());
-        match violation {
-            // A log may end anywhere: that is what a resume mends.
-            Violation::NothingToAnswer => {}
-            violation if at_end => self.note(None, format!("at the end, {violation}")),
-            violation => {
-                let place = violation
-                    .index()
-                    .and_then(|index| contents.entries.get(index))
-                    .map(place);
-                self.fault(place, violation.to_string());
-            }
+        // A log may end anywhere: that is what a resume mends. Before damage it ends in any case.
+        if contents.damage.is_none()
+            && let Err(violation @ Violation::OpenCall(..)) = row.end()
+        {
+            self.note(None, format!("at the end, {}", violation.what()));
         }
     }
 

@@ -257,7 +257,7 @@ fn damage_of_the_file() {
     assert_snapshot!(text, @r#"
     a torn end:
     FAULT 0004.jsonl, line 1, byte 0: line 5 of segment 1 is not here as it was
-    note 0004.jsonl, file: at the end, item 3: call `call_2` has no result before it
+    note 0004.jsonl, file: at the end, call `call_2` has no result before it
     note 0004.jsonl, line 5, byte 1034: an unfinished line of 50 bytes at the end: it has no line end
 
     a torn older segment:
@@ -267,7 +267,6 @@ fn damage_of_the_file() {
     note 0004.jsonl, line 6, byte 1280: an unfinished line of 100 bytes at the end: it has no line end
 
     a bad line:
-    note 0001.jsonl, file: at the end, item 2: call `call_1` has no result before it
     FAULT 0001.jsonl, line 4, byte 667: the line cannot be read, nor what is behind it: expected `:` at column 109
 
     a cut character:
@@ -370,23 +369,16 @@ fn damage_of_the_order() {
     FAULT 0003.jsonl, line 1, byte 0: the header names segment 3 as its origin
 
     an entry twice:
-    FAULT 0001.jsonl, line 3, byte 309: entry 00000000-0000-7000-8000-000000000003 stands at line 2 too
-    FAULT 0004.jsonl, line 3, byte 433: line 3 of segment 1 is not here as it was
+    FAULT 0001.jsonl, line 3, byte 309: the line cannot be read, nor what is behind it: entry 00000000-0000-7000-8000-000000000003 stands at line 2 too
 
     a line is missing:
-    FAULT 0001.jsonl, line 4, byte 667: item 2: result for `call_2` stands before the one for `call_1`
-    FAULT 0001.jsonl, line 4, byte 667: the result told of a task what the history does not give
-    FAULT 0001.jsonl, line 6, byte 1251: the result told of a task what the history does not give
-    FAULT 0002.jsonl, line 2, byte 168: the snapshot is not the list at the end of the segment before
-    FAULT 0004.jsonl, line 4, byte 791: line 4 of segment 1 is not here as it was
+    FAULT 0001.jsonl, line 4, byte 667: the line cannot be read, nor what is behind it: a line is missing, moved or doubled here (result for `call_2` stands before the one for `call_1`)
 
     lines in another order:
-    FAULT 0001.jsonl, line 4, byte 667: item 2: result for `call_2` stands before the one for `call_1`
-    FAULT 0001.jsonl, line 4, byte 667: the result told of a task what the history does not give
-    FAULT 0004.jsonl, line 4, byte 791: line 4 of segment 1 is not here as it was
+    FAULT 0001.jsonl, line 4, byte 667: the line cannot be read, nor what is behind it: a line is missing, moved or doubled here (result for `call_2` stands before the one for `call_1`)
 
     a call id twice:
-    FAULT 0001.jsonl, line 6, byte 1156: item 4: call id `call_1` occurs twice
+    FAULT 0001.jsonl, line 6, byte 1156: the line cannot be read, nor what is behind it: a line is missing, moved or doubled here (call id `call_1` occurs twice)
 
     a copied entry is missing:
     FAULT 0003.jsonl, line 1, byte 0: line 4 of segment 2 is not here as it was
@@ -396,7 +388,7 @@ fn damage_of_the_order() {
 
     an unanswered call at the end:
     FAULT 0004.jsonl, line 1, byte 0: line 5 of segment 1 is not here as it was
-    note 0004.jsonl, file: at the end, item 3: call `call_2` has no result before it
+    note 0004.jsonl, file: at the end, call `call_2` has no result before it
     "#);
 }
 

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use crate::ahead::{Ahead, Found};
-use crate::document::{self, Verdict};
+use crate::document::{self, Judge, Verdict};
 use crate::event::Event;
 use crate::format::{ALL_LINES, Decode, Format, Output, recognise};
 use crate::lines::{Lines, Step};
@@ -41,7 +41,7 @@ pub struct Options {
 /// ```
 pub fn read<R: Read>(input: R, options: Options) -> Reader<R> {
     Reader {
-        state: State::Start(Lines::new(input)),
+        state: State::Start(Lines::new(input), Judge::default()),
         decoder: Format::ClaudeTranscript.decoder(),
         out: Output::default(),
         options,
@@ -82,7 +82,7 @@ pub struct Reader<R> {
 }
 
 enum State<R> {
-    Start(Lines<R>),
+    Start(Lines<R>, Judge),
     Lines(Lines<R>),
     Ahead(Box<Ahead>),
     Done,
@@ -147,7 +147,7 @@ impl<R: Read> Reader<R> {
     /// The input, while it is read line by line.
     pub fn input(&mut self) -> Option<&mut R> {
         match &mut self.state {
-            State::Start(lines) | State::Lines(lines) => Some(lines.input()),
+            State::Start(lines, _) | State::Lines(lines) => Some(lines.input()),
             State::Ahead(_) | State::Done => None,
         }
     }
@@ -155,7 +155,7 @@ impl<R: Read> Reader<R> {
     /// Reads on a little. `false` if there is no more, for now.
     fn advance(&mut self) -> io::Result<bool> {
         match std::mem::replace(&mut self.state, State::Done) {
-            State::Start(lines) => self.begin(lines),
+            State::Start(lines, judge) => self.begin(lines, judge),
             State::Lines(lines) => self.line(lines),
             State::Ahead(ahead) => self.line_ahead(ahead),
             State::Done => Ok(false),
@@ -163,8 +163,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// Sees whether the log is one document or one of lines.
-    fn begin(&mut self, mut lines: Lines<R>) -> io::Result<bool> {
-        let verdict = document::verdict(lines.ahead());
+    fn begin(&mut self, mut lines: Lines<R>, mut judge: Judge) -> io::Result<bool> {
+        let verdict = judge.look(lines.ahead());
         if verdict == Verdict::Yes {
             let (head, rest) = lines.into_rest();
             let mut input = Counted {
@@ -180,7 +180,7 @@ impl<R: Read> Reader<R> {
         let unsure = verdict == Verdict::Unsure && lines.ahead().len() < HEAD;
         if unsure && (lines.fill()? || self.options.follow && lines.ahead().is_empty()) {
             let more = !lines.ahead().is_empty();
-            self.state = State::Start(lines);
+            self.state = State::Start(lines, judge);
             return Ok(more);
         }
         self.state = State::Lines(lines);

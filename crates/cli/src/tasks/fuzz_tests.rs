@@ -3,6 +3,7 @@
 use std::io::Cursor;
 use std::time::Duration;
 
+use fuzzing::json;
 use fuzzing::mutate::Bytes;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -60,7 +61,7 @@ const PARTS: &[&str] = &[
 ];
 
 fn text() -> impl Strategy<Value = String> {
-    let part = prop_oneof![6 => select(PARTS).prop_map(str::to_owned), 1 => any::<String>(), 2 => "[a-z ]{1,30}"];
+    let part = prop_oneof![6 => select(PARTS).prop_map(str::to_owned), 1 => json::text(), 2 => json::matching("[a-z ]{1,30}")];
     vec(part, 0..6).prop_map(|parts| parts.concat())
 }
 

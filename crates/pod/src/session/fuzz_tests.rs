@@ -1,6 +1,8 @@
 //! Lines and whole segments made out of good ones, as bad disks, careless editors and other versions
 //! make them.
 
+use std::collections::HashSet;
+
 use fuzzing::mutate::{Bytes, bytes};
 use llm::{
     AssistantBlock, AssistantMessage, Image, Item, Origin, Reasoning, StopReason, SystemMessage,
@@ -9,13 +11,14 @@ use llm::{
 use proptest::prelude::*;
 use serde_json::json;
 use tools::task::TaskFold;
+use uuid::Uuid;
 
 use super::entry::{Decoded, Unreadable, decode, encode};
 use super::*;
 use crate::replay::fold_entry;
 use crate::testing::{
-    assistant, bytes_of, create, entries_of, files_of, new_entry, only_session, put, sixty_items,
-    store_on, tasks_of, update, user, write_session,
+    assistant, bytes_of, create, entries_of, files_of, harmless_after, new_entry, only_session,
+    put, sixty_items, store_on, tasks_of, update, user, write_session,
 };
 use crate::verify::verify;
 
@@ -173,10 +176,41 @@ struct Expected {
     good: u64,
     /// The entries among them.
     entries: Vec<Entry>,
-    /// The first bad line and where it begins, if there is one, and whether all behind it is empty.
+    /// The first bad line and where it begins, if there is one, and whether it is an unfinished end.
     bad: Option<(u64, usize, bool)>,
     /// Whether the first line is whole.
     has_header: bool,
+}
+
+/// The order of entries, by a reading of its own.
+#[derive(Default)]
+struct Order {
+    entries: HashSet<Uuid>,
+    calls: HashSet<String>,
+    waiting: Vec<String>,
+}
+
+impl Order {
+    fn allows(&mut self, entry: &Entry) -> bool {
+        if !self.entries.insert(entry.id) {
+            return false;
+        }
+        if let Item::ToolResult(result) = &*entry.item {
+            return !self.waiting.is_empty() && self.waiting.remove(0) == result.call_id;
+        }
+        if !self.waiting.is_empty() {
+            return false;
+        }
+        if let Item::Assistant(message) = &*entry.item {
+            self.waiting = message.calls().map(|call| call.id.clone()).collect();
+        }
+        let is_fine = |id: &String| {
+            let is_plain = |it: char| it.is_ascii_alphanumeric() || "_-".contains(it);
+            (1..=64).contains(&id.len()) && id.chars().all(is_plain)
+        };
+        let mut calls = self.waiting.iter();
+        calls.all(|id| is_fine(id) && self.calls.insert(id.clone()))
+    }
 }
 
 fn expected(bytes: &[u8]) -> Expected {
@@ -186,6 +220,7 @@ fn expected(bytes: &[u8]) -> Expected {
         bad: None,
         has_header: false,
     };
+    let mut order = Order::default();
     let mut begin = 0;
     for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
         let at = begin;
@@ -195,14 +230,17 @@ fn expected(bytes: &[u8]) -> Expected {
             continue;
         }
         let text = line.trim_ascii();
-        if let Some((.., is_last)) = &mut expected.bad {
-            *is_last &= text.is_empty() && line.ends_with(b"\n");
+        if let Some((.., is_end)) = &mut expected.bad {
+            *is_end &= text.is_empty() && line.ends_with(b"\n");
             continue;
         }
         if text.is_empty() && line.ends_with(b"\n") {
             continue;
         }
         match decode(text) {
+            Ok(decoded) if line.ends_with(b"\n") && !order.allows(&decoded.entry) => {
+                expected.bad = Some((index as u64 + 1, at, false));
+            }
             Ok(decoded) if line.ends_with(b"\n") => {
                 expected.good += 1;
                 expected.entries.push(decoded.entry);
@@ -257,7 +295,11 @@ fn fuzz_segment() {
                 let file = bytes_of(&disk, &path);
                 prop_assert!(bytes.starts_with(&file) && file.len() <= end);
                 prop_assert!(bytes[file.len()..end].iter().all(u8::is_ascii_whitespace));
-                let entry = new_entry(&opened.session, user("weiter 🚀"));
+                let entry = Entry {
+                    // The clock here begins anew, and may give an id that the file has.
+                    id: Uuid::max(),
+                    ..new_entry(&opened.session, harmless_after(&want.entries))
+                };
                 prop_assert!(opened.session.append(&entry).is_ok());
                 drop(opened);
                 let again = store.open(&info, false);

@@ -2,8 +2,12 @@
 //!
 //! The line end is the commit mark: what stands behind the last one was never acknowledged.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
+
+use llm::rules::Row;
+use uuid::Uuid;
 
 use super::disk::Disk;
 use super::entry::{Decoded, Entry, LINE_LIMIT, Unreadable, decode};
@@ -21,8 +25,8 @@ pub struct Contents {
     pub end: u64,
     /// What stands behind the last committed line, if anything.
     pub torn: Option<Torn>,
-    /// The first line that could not be read; only what stands before it is in `entries`. Never set
-    /// unless asked for.
+    /// The first line that could not be read, or that cannot stand where it does; only what stands
+    /// before it is in `entries`. Never set unless asked for.
     pub damage: Option<Damage>,
     /// Lines of types that a newer version knows: they stay in the file and are not in `entries`.
     pub unknown_lines: u64,
@@ -57,7 +61,7 @@ pub struct Torn {
     pub reason: String,
 }
 
-/// A line that cannot be read.
+/// A line that cannot be read, or that cannot stand where it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The line, from 1.
@@ -91,6 +95,7 @@ fn parse(mut file: impl BufRead, path: &Path, salvage: bool) -> Result<Contents,
     };
     // A bad line is the torn end if nothing but empty lines comes behind it.
     let mut suspect: Option<Damage> = None;
+    let mut order = Order::default();
     let mut offset = contents.end;
     for line in 2.. {
         let read = read_line(&mut file, &mut buffer, LINE_LIMIT).context("read", path)?;
@@ -107,11 +112,7 @@ fn parse(mut file: impl BufRead, path: &Path, salvage: bool) -> Result<Contents,
             continue;
         }
         if let Some(damage) = suspect.take() {
-            if salvage {
-                contents.damage = Some(damage);
-                return Ok(contents);
-            }
-            return Err(damage.into_error(path));
+            return contents.up_to(damage, path, salvage);
         }
         let decoded = if !read.has_end {
             Err(Unreadable::Bad(String::from("it has no line end")))
@@ -126,6 +127,15 @@ fn parse(mut file: impl BufRead, path: &Path, salvage: bool) -> Result<Contents,
                 entry,
                 unknown_blocks,
             }) => {
+                if let Err(reason) = order.next(line, &entry, &contents) {
+                    let offset = begin;
+                    let damage = Damage {
+                        line,
+                        offset,
+                        reason,
+                    };
+                    return contents.up_to(damage, path, salvage);
+                }
                 contents.end = offset;
                 contents.unknown_blocks += unknown_blocks;
                 contents.entries.push(Located {
@@ -157,7 +167,45 @@ fn parse(mut file: impl BufRead, path: &Path, salvage: bool) -> Result<Contents,
     Ok(contents)
 }
 
+/// Whether entries stand as they were written: each once, and each call with its result.
+///
+/// Pod never writes them otherwise, however it is interrupted. Where they stand otherwise, somebody
+/// lost a line, doubled or moved one: the task list may have lost a change there, and no provider
+/// takes a request with a result without its call.
+#[derive(Default)]
+struct Order {
+    /// The lines of the entries so far.
+    lines: HashMap<Uuid, u64>,
+    row: Row,
+}
+
+impl Order {
+    fn next(&mut self, line: u64, entry: &Entry, before: &Contents) -> Result<(), String> {
+        if let Some(first) = self.lines.insert(entry.id, line) {
+            return Err(format!("entry {} stands at line {first} too", entry.id));
+        }
+        self.row.push(&entry.item).map_err(|violation| {
+            let what = violation.what();
+            // It may be that nothing is missing but the knowledge of it.
+            let unknown = before
+                .unknown()
+                .map(|it| format!("; before it stand {it}: try a newer pod first"));
+            let unknown = unknown.unwrap_or_default();
+            format!("a line is missing, moved or doubled here ({what}){unknown}")
+        })
+    }
+}
+
 impl Contents {
+    /// What stands before the damage, if it is to be passed over.
+    fn up_to(mut self, damage: Damage, path: &Path, salvage: bool) -> Result<Self, LogError> {
+        if !salvage {
+            return Err(damage.into_error(path));
+        }
+        self.damage = Some(damage);
+        Ok(self)
+    }
+
     /// What a newer version wrote, in words; `None` if it wrote nothing.
     pub(crate) fn unknown(&self) -> Option<String> {
         let counted = |count: u64, what: &str| match count {

@@ -4,8 +4,8 @@ use insta::assert_snapshot;
 
 use super::*;
 use crate::testing::{
-    bytes_of, entries_of, files_of, new_entry, only_session, put, sixty_items, store_on, tasks_of,
-    user, write_session,
+    bytes_of, entries_of, files_of, harmless_after, new_entry, only_session, put, sixty_items,
+    store_on, tasks_of, user, write_session,
 };
 
 /// BR-105, BR-109, BR-116: evidence 5. The log is cut at every byte.
@@ -50,7 +50,7 @@ fn br_105_a_log_cut_at_any_byte_is_opened_told_and_appended_to() {
             assert_eq!(bytes_of(&disk, &torn_path), bytes[end..cut], "cut at {cut}");
         }
 
-        let entry = new_entry(&opened.session, user("weiter 🚀"));
+        let entry = new_entry(&opened.session, harmless_after(&written[..complete]));
         opened.session.append(&entry).unwrap();
         drop(opened);
         let expected = [&bytes[..end], &entry::encode(&entry).unwrap()].concat();

@@ -118,11 +118,14 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
             result => return result,
         }
     }
+    // Only what is written over can be lost: what is longer than the new content is cut off last.
     let mut before = Vec::new();
-    open_file(path, OFlags::RDONLY)?.read_to_end(&mut before)?;
-    overwrite(&mut file, content).inspect_err(|_| {
+    open_file(path, OFlags::RDONLY)?
+        .take(content.len() as u64)
+        .read_to_end(&mut before)?;
+    overwrite(&mut file, content, content.len() as u64).inspect_err(|_| {
         // The disk is full, say. The old content has its place still.
-        let _ = overwrite(&mut file, &before);
+        let _ = overwrite(&mut file, &before, metadata.len());
     })
 }
 
@@ -161,10 +164,12 @@ fn is_about_renaming(error: &io::Error) -> bool {
     )
 }
 
-fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
+/// Writes over the beginning of a file and gives it a length.
+fn overwrite(file: &mut File, begin: &[u8], length: u64) -> io::Result<()> {
     file.rewind()?;
-    file.write_all(content)?;
-    file.set_len(content.len() as u64)?;
+    file.write_all(begin)?;
+    file.sync_data()?;
+    file.set_len(length)?;
     file.sync_data()
 }
 
@@ -323,6 +328,18 @@ mod tests {
         replace(&path, b"new").unwrap();
         assert_eq!(space.content("b"), "new");
         assert_eq!(names(&space.path("")), ["a", "b"]);
+    }
+
+    /// Who writes a few bytes over a file holds a few bytes of it, however long it is.
+    #[test]
+    fn a_huge_file_is_written_in_place_without_being_held() {
+        let space = Space::new();
+        let path = space.file("a", "old");
+        let file = File::options().write(true).open(&path).unwrap();
+        file.set_len(1 << 40).unwrap();
+        fs::hard_link(&path, space.path("b")).unwrap();
+        replace(&path, b"new").unwrap();
+        assert_eq!(space.content("b"), "new");
     }
 
     #[test]
