@@ -9,7 +9,8 @@ use super::disk::LockError;
 use super::error::Context as _;
 use super::find::Place;
 use super::header::{self, SessionKind};
-use super::writer::{Writer, is_draft, torn_path};
+use super::log::{Due, Log};
+use super::writer::{Parents, Writer, is_draft, torn_path};
 use super::{
     Clock, Contents, Disk, Header, LogError, Parent, RealDisk, Reason, Session, SessionInfo,
     SystemClock, find, segment, segment_path,
@@ -43,6 +44,30 @@ struct Beginning {
     reason: Reason,
     parent: Option<Parent>,
     instructions: Option<String>,
+}
+
+impl Beginning {
+    fn start(id: Option<Uuid>, instructions: Option<String>) -> Self {
+        Self {
+            id,
+            reason: Reason::Start,
+            parent: None,
+            instructions,
+        }
+    }
+}
+
+/// A session that has its directory and its lock, and no segment yet.
+struct Prepared {
+    path: PathBuf,
+    lock: Box<dyn Send + Sync>,
+    header: Header,
+}
+
+impl Prepared {
+    fn file(&self) -> PathBuf {
+        segment_path(&self.path, self.header.segment)
+    }
 }
 
 impl SessionStore {
@@ -102,14 +127,32 @@ impl SessionStore {
         id: Option<Uuid>,
         instructions: Option<String>,
     ) -> Result<Session, LogError> {
-        let beginning = Beginning {
-            id,
-            reason: Reason::Start,
-            parent: None,
-            instructions,
-        };
+        let beginning = Beginning::start(id, instructions);
         let opened = self.begin(directory, beginning, std::iter::empty())?;
         Ok(opened.session)
+    }
+
+    /// The same, but that its first segment is made with its first entry, or when the session is
+    /// synced. Until then nobody can find it, so nobody may be told of it.
+    pub(crate) fn create_with_first_entry(
+        &self,
+        directory: &Path,
+        id: Option<Uuid>,
+        instructions: Option<String>,
+    ) -> Result<Session, LogError> {
+        let prepared = self.prepare(
+            directory,
+            Beginning::start(id, instructions),
+            Parents::AreNew,
+        )?;
+        let log = Log::Due(Box::new(Due {
+            disk: Arc::clone(&self.disk),
+            path: prepared.file(),
+            clock: Arc::clone(&self.clock),
+            header: prepared.header.clone(),
+            broken: None,
+        }));
+        Ok(self.session(prepared.path, &prepared.header, log, prepared.lock))
     }
 
     /// Begins a new session with everything of another one, up to and including an entry if one is
@@ -167,6 +210,31 @@ impl SessionStore {
         beginning: Beginning,
         lines: impl IntoIterator<Item = Result<Vec<u8>, LogError>>,
     ) -> Result<Opened, LogError> {
+        let prepared = self.prepare(directory, beginning, Parents::AreKept)?;
+        let (writer, contents) = Writer::create(
+            &*self.disk,
+            &prepared.file(),
+            self.clock.new_id(),
+            &prepared.header,
+            lines,
+            Parents::AreKept,
+        )?;
+        let log = Log::Begun(writer);
+        Ok(Opened {
+            session: self.session(prepared.path, &prepared.header, log, prepared.lock),
+            contents,
+            notices: Vec::new(),
+        })
+    }
+
+    /// All that a session needs but its first segment. With [`Parents::AreNew`] its directory is to be
+    /// made to last with that.
+    fn prepare(
+        &self,
+        directory: &Path,
+        beginning: Beginning,
+        parents: Parents,
+    ) -> Result<Prepared, LogError> {
         let Beginning {
             id,
             reason,
@@ -182,10 +250,16 @@ impl SessionStore {
             });
         }
         let id = id.unwrap_or_else(|| self.clock.new_id());
-        let path = self.project(directory).join(id.to_string());
-        self.disk
-            .create_directory(&path)
-            .context("create the directory", &path)?;
+        let project = self.project(directory);
+        let path = project.join(id.to_string());
+        let made = match parents {
+            Parents::AreKept => self.disk.create_directory(&path),
+            Parents::AreNew => self
+                .disk
+                .create_directory(&project)
+                .and_then(|()| self.disk.make_directory(&path)),
+        };
+        made.context("create the directory", &path)?;
         let lock = self.lock(&path)?;
         // Looked up again under the lock: somebody else may have begun it in the meantime.
         if find::newest_segment(&*self.disk, &path)?.is_some() {
@@ -203,14 +277,7 @@ impl SessionStore {
             instructions,
             details: None,
         };
-        let file = segment_path(&path, 1);
-        let draft = self.clock.new_id();
-        let (writer, contents) = Writer::create(&*self.disk, &file, draft, &header, lines)?;
-        Ok(Opened {
-            session: self.session(path, &header, writer, lock),
-            contents,
-            notices: Vec::new(),
-        })
+        Ok(Prepared { path, lock, header })
     }
 
     /// Opens a session to go on with it. A torn end is cut off, kept beside the log and told.
@@ -262,7 +329,8 @@ impl SessionStore {
                 ));
             }
             let writer = Writer::open(disk, &path, &contents)?;
-            let session = self.session(info.path.clone(), &contents.header, writer, lock);
+            let log = Log::Begun(writer);
+            let session = self.session(info.path.clone(), &contents.header, log, lock);
             return Ok(Opened {
                 session,
                 contents,
@@ -296,9 +364,11 @@ impl SessionStore {
         };
         let lines = segment::raw_lines(disk, &path, contents.end)?;
         let file = segment_path(&info.path, header.segment);
-        let (writer, contents) = Writer::create(disk, &file, self.clock.new_id(), &header, lines)?;
+        let draft = self.clock.new_id();
+        let (writer, contents) =
+            Writer::create(disk, &file, draft, &header, lines, Parents::AreKept)?;
         Ok(Opened {
-            session: self.session(info.path.clone(), &header, writer, lock),
+            session: self.session(info.path.clone(), &header, Log::Begun(writer), lock),
             contents,
             notices,
         })
@@ -308,7 +378,7 @@ impl SessionStore {
         &self,
         path: PathBuf,
         header: &Header,
-        writer: Writer,
+        log: Log,
         lock: Box<dyn Send + Sync>,
     ) -> Session {
         Session {
@@ -319,7 +389,7 @@ impl SessionStore {
             instructions: header.instructions.clone(),
             disk: Arc::clone(&self.disk),
             clock: Arc::clone(&self.clock),
-            writer,
+            log,
             durable: self.durable,
             _lock: lock,
         }
