@@ -6,13 +6,15 @@
 //! copied or carried entries. Only the newest segment is read to go on; old ones stay.
 //!
 //! - [`entry`] (with `block`): an entry and its line, the only place that knows the format.
-//! - [`segment`]: a file as it is read, torn and bad lines included. `writer`: as it is written.
-//! - [`SessionStore`]: where sessions live, how one is begun, opened and forked; `find`: how it is found;
+//! - [`segment`]: a file as it is read, torn and bad lines included. `writer`: as it is written;
+//!   `log`: as a session appends to it.
+//! - [`SessionStore`]: where sessions live, how one is opened; `begin`: how one is begun or forked; `find`: how it is found;
 //!   `summary`: what a listing says of it.
 //! - [`disk`], [`clock`]: what is asked of the machine. [`memory`]: a disk that leaves nothing behind.
 //!
 //! The log grows in one place: `Session::append`, which only the history calls.
 
+mod begin;
 mod block;
 pub mod clock;
 pub mod disk;
