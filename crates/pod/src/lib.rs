@@ -21,6 +21,8 @@ pub mod event;
 mod history;
 pub mod hook;
 mod instructions;
+#[doc(hidden)]
+pub mod measured;
 pub mod mention;
 pub mod permission;
 pub mod pod;
