@@ -145,6 +145,10 @@ impl Disk for FaultyDisk {
         self.0.change(|| {}, || RealDisk.create_directory(path))
     }
 
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.0.change(|| {}, || RealDisk.make_directory(path))
+    }
+
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         let file = self.0.change(|| {}, || RealDisk.create_file(path))?;
         Ok(self.file(file))

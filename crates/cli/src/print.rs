@@ -102,7 +102,19 @@ fn open(
     directory: &std::path::Path,
 ) -> anyhow::Result<Pod> {
     let builder = configure(options, chosen, directory)?;
+    if session.is_none() {
+        // The prompt follows at once, and nothing is told of the session before it.
+        let pod = builder.start_with_first_entry(store, options.session_id)?;
+        tell_notices(&pod);
+        return Ok(pod);
+    }
     open_session(builder, options, options.resume_session_at, store, session)
+}
+
+fn tell_notices(pod: &Pod) {
+    for notice in pod.notices() {
+        terminal::notice(notice);
+    }
 }
 
 /// Begins, resumes or forks a session, as the command line says, and goes back to an entry if one is
@@ -127,9 +139,7 @@ pub(crate) fn open_session(
             pod
         }
     };
-    for notice in pod.notices() {
-        terminal::notice(notice);
-    }
+    tell_notices(&pod);
     Ok(pod)
 }
 

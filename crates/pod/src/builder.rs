@@ -232,6 +232,21 @@ impl Builder {
         Ok(self.build(scope, History::begin(session), notices))
     }
 
+    /// The same for who runs a prompt at once and tells nobody of the session before: what it leaves on
+    /// disk comes with the first entry, or at the end of the first run, and until then nobody can find
+    /// it. That waits for the disk twice less before the first request.
+    pub fn start_with_first_entry(
+        self,
+        store: &SessionStore,
+        id: Option<Uuid>,
+    ) -> Result<Pod, PodError> {
+        let scope = self.scope()?;
+        let Instructions { text, notices } = self.instructions(&scope);
+        let text = Some(text).filter(|text| !text.is_empty());
+        let session = store.create_with_first_entry(scope.working_directory(), id, text)?;
+        Ok(self.build(scope, History::begin(session), notices))
+    }
+
     /// Goes on with a session. With `salvage`, one with a damaged log goes on from what stands
     /// before the damage.
     pub fn resume(

@@ -273,11 +273,12 @@ impl History {
         &self.idle
     }
 
-    /// The size of the next request in tokens, if what stands before the history has `prefix`.
-    pub(crate) fn size(&self, prefix: u64) -> u64 {
+    /// The size of the next request in tokens. `prefix` gives that of what stands before the history; it
+    /// is asked only if the provider has said nothing yet.
+    pub(crate) fn size(&self, prefix: impl FnOnce() -> u64) -> u64 {
         match self.size.reported {
             Some(reported) => reported + self.size.since,
-            None => prefix + self.size.estimate,
+            None => prefix() + self.size.estimate,
         }
     }
 

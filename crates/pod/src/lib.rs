@@ -24,6 +24,8 @@ mod handle;
 mod history;
 pub mod hook;
 mod instructions;
+#[doc(hidden)]
+pub mod measured;
 pub mod mention;
 pub mod permission;
 mod pod;

@@ -21,9 +21,7 @@ pub fn fold_entry(fold: &mut TaskFold, entry: &Entry) -> Result<Vec<Change>, War
         Item::Assistant(message) => {
             for call in message.calls() {
                 // Arguments that are no JSON never ran: the result of such a call is an error.
-                if let Ok(arguments) = call.arguments.parse() {
-                    fold.call(&call.id, &call.name, &arguments);
-                }
+                fold.call_with(&call.id, &call.name, || call.arguments.parse().ok());
             }
             Ok(Vec::new())
         }

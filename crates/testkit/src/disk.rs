@@ -76,6 +76,10 @@ impl Disk for FillingDisk {
         RealDisk.create_directory(path)
     }
 
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        RealDisk.make_directory(path)
+    }
+
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         Ok(self.wrap(RealDisk.create_file(path)?))
     }

@@ -49,6 +49,8 @@ pub const EROFS: i32 = 30;
 pub enum Operation {
     /// `Disk::create_directory`.
     CreateDirectory,
+    /// `Disk::make_directory`.
+    MakeDirectory,
     /// `Disk::create_file`.
     CreateFile,
     /// `Disk::open_append`.
@@ -225,6 +227,10 @@ impl Disk for FaultyDisk {
         self.pass(Operation::CreateDirectory, || {
             self.inner.create_directory(path)
         })
+    }
+
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.pass(Operation::MakeDirectory, || self.inner.make_directory(path))
     }
 
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {

@@ -13,7 +13,8 @@ use super::session::disk::{DiskFile, LockError};
 /// A disk in memory that knows what would be left of it after a power cut.
 ///
 /// A handle: clones share the files. The content of a file is safe up to where it was when it was
-/// synced; the names in a directory are safe as they were when the directory was synced.
+/// synced; the names in a directory are safe as they were when the directory was synced, those of
+/// directories too.
 #[derive(Clone, Default)]
 pub struct PowerCutDisk {
     tree: Arc<Mutex<Tree>>,
@@ -34,6 +35,7 @@ type Files = BTreeMap<PathBuf, Shared>;
 #[derive(Default)]
 struct Tree {
     directories: BTreeSet<PathBuf>,
+    safe_directories: BTreeSet<PathBuf>,
     files: Files,
     safe_files: Files,
     locked: BTreeSet<PathBuf>,
@@ -53,12 +55,14 @@ impl PowerCutDisk {
     /// What is left after a power cut at this moment.
     pub fn after_power_cut(&self, names: Names) -> Self {
         let tree = lock(&self.tree);
-        let files = match names {
-            Names::Synced => &tree.safe_files,
-            Names::Written => &tree.files,
+        let (directories, files) = match names {
+            Names::Synced => (&tree.safe_directories, &tree.safe_files),
+            Names::Written => (&tree.directories, &tree.files),
         };
+        let is_reached = |file: &Path| file.parent().is_some_and(|it| directories.contains(it));
         let left: Files = files
             .iter()
+            .filter(|(path, _)| is_reached(path.as_path()))
             .map(|(path, file)| {
                 let file = lock(file);
                 let bytes: Vec<u8> = file.bytes.iter().take(file.safe).copied().collect();
@@ -67,7 +71,8 @@ impl PowerCutDisk {
             })
             .collect();
         let tree = Tree {
-            directories: tree.directories.clone(),
+            directories: directories.clone(),
+            safe_directories: directories.clone(),
             safe_files: left.clone(),
             files: left,
             locked: BTreeSet::new(),
@@ -93,8 +98,16 @@ impl fmt::Debug for PowerCutDisk {
 
 impl Disk for PowerCutDisk {
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        let parents = path.ancestors().map(Path::to_owned);
-        lock(&self.tree).directories.extend(parents);
+        let tree = &mut *lock(&self.tree);
+        for made in path.ancestors() {
+            tree.directories.insert(made.to_owned());
+            tree.safe_directories.insert(made.to_owned());
+        }
+        Ok(())
+    }
+
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        lock(&self.tree).directories.insert(path.to_owned());
         Ok(())
     }
 
@@ -140,6 +153,13 @@ impl Disk for PowerCutDisk {
             .collect();
         tree.safe_files.retain(|file, _| !is_here(file));
         tree.safe_files.extend(now);
+        let inside: Vec<PathBuf> = tree
+            .directories
+            .iter()
+            .filter(|it| it.parent() == Some(path))
+            .cloned()
+            .collect();
+        tree.safe_directories.extend(inside);
         Ok(())
     }
 

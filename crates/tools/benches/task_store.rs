@@ -23,6 +23,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use divan::Bencher;
+use divan::counter::ItemsCount;
 use serde_json::{Value, json};
 use tools::task::{self, TaskFold, TaskOperation, TaskStore};
 use tools::{Call, ToolOutput};
@@ -71,6 +72,44 @@ fn get(bencher: Bencher<'_, '_>, existing: u32) {
 fn list(bencher: Bencher<'_, '_>, existing: u32) {
     let session = Session::new(existing);
     bencher.bench_local(|| session.call("TaskList", &json!({})));
+}
+
+/// So many calls folded again, as a resume does.
+#[divan::bench(args = [10, 1_000, 10_000], sample_count = 20)]
+fn replay(bencher: Bencher<'_, '_>, calls: u32) {
+    let arguments: Vec<(String, Value)> = (0..calls)
+        .map(|number| {
+            let arguments = json!({
+                "subject": format!("Write part {number} of the program"),
+                "description": "All about it.",
+            });
+            (format!("call_{number}"), arguments)
+        })
+        .collect();
+    bencher
+        .counter(ItemsCount::new(calls))
+        .with_inputs(|| TaskFold::new(TaskStore::new()))
+        .bench_local_values(|mut fold| {
+            for (id, arguments) in &arguments {
+                fold.call(id, "TaskCreate", arguments);
+                fold.result(id, false, None).unwrap();
+            }
+            fold
+        });
+}
+
+/// The whole list as a person sees it.
+#[divan::bench(args = SIZES, sample_count = 20)]
+fn render(bencher: Bencher<'_, '_>, existing: u32) {
+    let tasks = Session::new(existing).fold.store().snapshot();
+    bencher.bench_local(|| task::render::list(&tasks, usize::MAX));
+}
+
+/// The whole list as a compaction writes it.
+#[divan::bench(args = SIZES, sample_count = 20)]
+fn snapshot(bencher: Bencher<'_, '_>, existing: u32) {
+    let session = Session::new(existing);
+    bencher.bench_local(|| serde_json::to_string(session.fold.store()).unwrap());
 }
 
 /// A task list and the history that changes it.

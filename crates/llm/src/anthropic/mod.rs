@@ -134,6 +134,24 @@ impl Anthropic {
         })
     }
 
+    /// Builds a request as [`Model::respond`] does, and gives its length in bytes. For benchmarks.
+    #[doc(hidden)]
+    pub fn build_request(&self, request: &Request<'_>) -> Result<usize, ModelError> {
+        let body = self.body(request)?;
+        drop(body.to_stream());
+        Ok(body.len())
+    }
+
+    /// Reads a response that came in these pieces, as [`Model::respond`] does. For benchmarks.
+    #[doc(hidden)]
+    pub fn read_response<'a>(
+        &self,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<AssistantMessage, ModelError> {
+        self.endpoint
+            .read(decode::Response::new(&self.model), pieces)
+    }
+
     fn body(&self, request: &Request<'_>) -> Result<Body, ModelError> {
         check(request.conversation)?;
         let start = encode::Messages::default;

@@ -186,6 +186,21 @@ impl Endpoint {
         }
     }
 
+    /// Reads a response that is there already.
+    pub(crate) fn read<'a, D: Decoder>(
+        &self,
+        mut decoder: D,
+        pieces: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<AssistantMessage, ModelError> {
+        let mut events = sse::Decoder::default();
+        for piece in pieces {
+            events.push(piece, &mut |event| {
+                decoder.event(event, &self.service, &mut |_| {})
+            })?;
+        }
+        decoder.finish()
+    }
+
     async fn refusal(&self, mut response: Response) -> ModelError {
         let status = response.status();
         if let Some(target) = response

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::json_text::Checked;
 use crate::{Arguments, SystemMessage, ToolResult};
 
 /// What a user message without any content is sent as; providers refuse empty messages.
@@ -29,7 +30,7 @@ pub(crate) fn result_text(result: &ToolResult) -> &str {
 /// an object that quotes them, since providers refuse anything else.
 pub(crate) fn arguments(arguments: &Arguments) -> Cow<'_, str> {
     let text = arguments.text().trim();
-    let is_object = text.starts_with('{') && serde_json::from_str::<Value>(text).is_ok();
+    let is_object = text.starts_with('{') && serde_json::from_str::<Checked>(text).is_ok();
     if is_object {
         return Cow::Borrowed(text);
     }
@@ -103,6 +104,8 @@ fn begins_like_note(after_bracket: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
     use crate::Origin;
 

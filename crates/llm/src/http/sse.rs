@@ -3,6 +3,8 @@
 //! The grammar is that of the HTML standard, section 9.2.6 "Interpreting an event stream". The fields
 //! `id` and `retry` are of no use here and are ignored, as the standard has it for unknown fields.
 
+use memchr::{memchr, memchr2};
+
 use crate::ModelError;
 
 /// The most bytes that one event may have. A response with more is not from a language model.
@@ -47,8 +49,40 @@ impl Default for Decoder {
     }
 }
 
+/// What a line of a stream says.
+enum Line<'a> {
+    /// It is empty: the event is complete.
+    End,
+    Data(&'a [u8]),
+    Name(&'a [u8]),
+    /// A comment, or a field that means nothing here.
+    Nothing,
+}
+
+impl<'a> Line<'a> {
+    fn of(line: &'a [u8]) -> Self {
+        if line.is_empty() {
+            return Self::End;
+        }
+        let (field, value) = match memchr(b':', line) {
+            Some(colon) => {
+                let (field, value) = line.split_at(colon);
+                let value = value.strip_prefix(b":").unwrap_or(value);
+                (field, value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, &[][..]),
+        };
+        match field {
+            b"data" => Self::Data(value),
+            b"event" => Self::Name(value),
+            _ => Self::Nothing,
+        }
+    }
+}
+
 impl Decoder {
-    /// Takes the next bytes of the stream and hands on each event that they complete.
+    /// Takes the next bytes of the stream and hands on each event that they complete. What an event
+    /// says is copied only if it does not lie in one line of these bytes.
     pub(crate) fn push(
         &mut self,
         bytes: &[u8],
@@ -59,7 +93,9 @@ impl Decoder {
             rest = rest.strip_prefix(b"\n").unwrap_or(rest);
             self.after_return = false;
         }
-        while let Some(end) = rest.iter().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        // The only data line so far of the event that is being read, where it lies in `bytes`.
+        let mut only = None;
+        while let Some(end) = memchr2(b'\n', b'\r', rest) {
             let (line, tail) = rest.split_at(end);
             rest = match tail {
                 [b'\r'] => {
@@ -69,74 +105,87 @@ impl Decoder {
                 [b'\r', b'\n', after @ ..] | [_, after @ ..] => after,
                 [] => &[],
             };
-            if self.line.is_empty() {
-                self.take_line(line, emit)?;
-            } else {
+            if !self.line.is_empty() {
                 let mut whole = std::mem::take(&mut self.line);
                 whole.extend_from_slice(line);
-                self.take_line(&whole, emit)?;
+                match Line::of(self.without_mark(&whole)) {
+                    Line::Data(data) => self.add(data)?,
+                    line => self.take(&line, &mut only, emit)?,
+                }
                 whole.clear();
                 self.line = whole;
+                continue;
             }
+            match Line::of(self.without_mark(line)) {
+                Line::Data(data) if !self.has_data && only.is_none() => {
+                    self.check_length(data.len())?;
+                    only = Some(data);
+                }
+                Line::Data(data) => {
+                    if let Some(first) = only.take() {
+                        self.add(first)?;
+                    }
+                    self.add(data)?;
+                }
+                line => self.take(&line, &mut only, emit)?,
+            }
+        }
+        if let Some(first) = only {
+            self.add(first)?;
         }
         self.line.extend_from_slice(rest);
         self.check_length(self.line.len())
     }
 
-    fn take_line(
-        &mut self,
-        line: &[u8],
-        emit: &mut dyn FnMut(Event<'_>) -> Result<(), ModelError>,
-    ) -> Result<(), ModelError> {
-        let line = if self.begun {
-            line
-        } else {
-            self.begun = true;
-            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
-        };
-        if line.is_empty() {
-            return self.finish_event(emit);
+    /// A line without the byte order mark that the first one may have.
+    fn without_mark<'a>(&mut self, line: &'a [u8]) -> &'a [u8] {
+        if std::mem::replace(&mut self.begun, true) {
+            return line;
         }
-        let (field, value) = match line.iter().position(|byte| *byte == b':') {
-            Some(colon) => {
-                let (field, value) = line.split_at(colon);
-                let value = value.strip_prefix(b":").unwrap_or(value);
-                (field, value.strip_prefix(b" ").unwrap_or(value))
-            }
-            None => (line, &[][..]),
-        };
-        match field {
-            b"data" => {
-                self.check_length(self.data.len() + value.len())?;
-                if self.has_data {
-                    self.data.push(b'\n');
-                }
-                self.has_data = true;
-                self.data.extend_from_slice(value);
-            }
-            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
-            // A comment (no field name), or a field that means nothing here.
-            _ => {}
-        }
-        Ok(())
+        line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
     }
 
-    fn finish_event(
+    /// Takes a line without data.
+    fn take(
         &mut self,
+        line: &Line<'_>,
+        only: &mut Option<&[u8]>,
         emit: &mut dyn FnMut(Event<'_>) -> Result<(), ModelError>,
     ) -> Result<(), ModelError> {
-        let emitted = if self.has_data {
-            emit(Event {
-                name: &self.name,
-                data: &self.data,
-            })
-        } else {
-            Ok(())
-        };
-        self.name.clear();
-        self.data.clear();
-        self.has_data = false;
-        emitted
+        match line {
+            Line::End => {
+                let data = only.take();
+                let emitted = if self.has_data || data.is_some() {
+                    emit(Event {
+                        name: &self.name,
+                        data: data.unwrap_or(&self.data),
+                    })
+                } else {
+                    Ok(())
+                };
+                self.name.clear();
+                self.data.clear();
+                self.has_data = false;
+                emitted
+            }
+            Line::Name(name) => {
+                self.name.clear();
+                self.name.push_str(&String::from_utf8_lossy(name));
+                Ok(())
+            }
+            Line::Data(_) | Line::Nothing => Ok(()),
+        }
+    }
+
+    /// Keeps a data line of the event that is being read.
+    fn add(&mut self, data: &[u8]) -> Result<(), ModelError> {
+        self.check_length(self.data.len() + data.len())?;
+        if self.has_data {
+            self.data.push(b'\n');
+        }
+        self.has_data = true;
+        self.data.extend_from_slice(data);
+        Ok(())
     }
 
     fn check_length(&self, length: usize) -> Result<(), ModelError> {

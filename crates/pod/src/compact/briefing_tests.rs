@@ -130,19 +130,18 @@ fn old_output_goes_first_then_old_work_and_an_earlier_summary_last() {
     ");
 }
 
+/// A history that is ten times the window; about 2 MB of text, of which a square would be seen.
 #[test]
-fn a_history_ten_times_the_window_is_told_in_linear_time() {
+#[ignore = "counted by benches/instructions.sh"]
+fn counted_history_told_to_a_worker() {
     let mut entries = vec![user("go")];
     for number in 0..3_000 {
         let id = format!("c{number}");
         entries.push(calls(&[&id]));
-        entries.push(result(&id, &"some output\n".repeat(250)));
+        entries.push(result(&id, &"some output\n".repeat(50)));
     }
-    let begin = std::time::Instant::now();
-    let told = history(&entries, 100_000);
-    assert!(tokens::of_text(&told) <= 100_100);
-    // About 9 MB of text; a quadratic way takes minutes even in a debug build.
-    assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
+    let told = history(&entries, 50_000);
+    assert!(tokens::of_text(&told) <= 50_100);
 }
 
 #[test]

@@ -23,7 +23,7 @@ const SNAPSHOT_TEXT: u64 = 24_000;
 
 /// The size of the next request, in tokens.
 pub(crate) fn size(parts: &Parts, history: &History) -> u64 {
-    history.size(prefix(parts))
+    history.size(|| prefix(parts))
 }
 
 /// The estimate of what stands before the history in a request.

@@ -11,6 +11,12 @@ pub trait Disk: Send + Sync + fmt::Debug {
     /// power cut. It is no error if they are there.
     fn create_directory(&self, path: &Path) -> io::Result<()>;
 
+    /// Makes a directory in one that is there, for the owner only. It outlives a power cut from when
+    /// the directory that it is in is synced. It is no error if it is there.
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        self.create_directory(path)
+    }
+
     /// Makes a file that must not exist yet, for the owner only.
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
 
@@ -81,11 +87,7 @@ pub struct RealDisk;
 impl Disk for RealDisk {
     fn create_directory(&self, path: &Path) -> io::Result<()> {
         let missing: Vec<&Path> = path.ancestors().take_while(|it| !it.is_dir()).collect();
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(path)?;
+        directory_builder().recursive(true).create(path)?;
         for parent in missing.iter().filter_map(|made| made.parent()) {
             match self.sync_directory(parent) {
                 // A directory that one may enter and write but not list cannot be opened to be synced.
@@ -94,6 +96,13 @@ impl Disk for RealDisk {
             }
         }
         Ok(())
+    }
+
+    fn make_directory(&self, path: &Path) -> io::Result<()> {
+        match directory_builder().create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            result => result,
+        }
     }
 
     fn create_file(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -174,6 +183,13 @@ impl Disk for RealDisk {
             Err(TryLockError::Error(error)) => Err(LockError::Io(error)),
         }
     }
+}
+
+fn directory_builder() -> fs::DirBuilder {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
 }
 
 fn owner_only(options: &mut OpenOptions) -> &mut OpenOptions {

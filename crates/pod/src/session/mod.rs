@@ -6,13 +6,15 @@
 //! copied or carried entries. Only the newest segment is read to go on; old ones stay.
 //!
 //! - [`entry`] (with `block`): an entry and its line, the only place that knows the format.
-//! - [`segment`]: a file as it is read, torn and bad lines included. `writer`: as it is written.
-//! - [`SessionStore`]: where sessions live, how one is begun, opened and forked; `find`: how it is found;
+//! - [`segment`]: a file as it is read, torn and bad lines included. `writer`: as it is written;
+//!   `log`: as a session appends to it.
+//! - [`SessionStore`]: where sessions live, how one is opened; `begin`: how one is begun or forked; `find`: how it is found;
 //!   `summary`: what a listing says of it.
 //! - [`disk`], [`clock`]: what is asked of the machine. [`memory`]: a disk that leaves nothing behind.
 //!
 //! The log grows in one place: `Session::append`, which only the history calls.
 
+mod begin;
 mod block;
 pub mod clock;
 pub mod disk;
@@ -20,6 +22,7 @@ pub mod entry;
 mod error;
 mod find;
 pub mod header;
+mod log;
 pub mod memory;
 pub mod segment;
 mod store;
@@ -45,7 +48,8 @@ pub use summary::SessionSummary;
 
 pub(crate) use find::newest_segment;
 
-use writer::Writer;
+use log::Log;
+use writer::{Parents, Writer};
 
 /// A session that this process works on. It holds the lock of the session.
 pub struct Session {
@@ -56,7 +60,7 @@ pub struct Session {
     instructions: Option<String>,
     disk: Arc<dyn Disk>,
     clock: Arc<dyn Clock>,
-    writer: Writer,
+    log: Log,
     /// Whether `sync` reaches the disk.
     durable: bool,
     _lock: Box<dyn Send + Sync>,
@@ -67,7 +71,7 @@ impl std::fmt::Debug for Session {
         formatter
             .debug_struct("Session")
             .field("id", &self.id)
-            .field("path", &self.writer.path())
+            .field("path", &self.log.path())
             .finish_non_exhaustive()
     }
 }
@@ -105,21 +109,21 @@ impl Session {
 
     /// Its file, the newest segment.
     pub(crate) fn segment_path(&self) -> &Path {
-        self.writer.path()
+        self.log.path()
     }
 
     /// Appends an entry to the log. When this returns, the entry outlives this process.
     pub(crate) fn append(&mut self, entry: &Entry) -> Result<(), LogError> {
-        self.writer.append(entry)
+        self.log.append(entry)
     }
 
     /// Makes what was appended outlive a power cut, unless that is turned off, and that the log is
     /// still there in any case.
     pub(crate) fn sync(&mut self) -> Result<(), LogError> {
         if self.durable {
-            self.writer.sync()
+            self.log.sync()
         } else {
-            self.writer.check()
+            self.log.check()
         }
     }
 
@@ -132,6 +136,7 @@ impl Session {
         details: Option<Value>,
         lines: impl IntoIterator<Item = Result<Vec<u8>, LogError>>,
     ) -> Result<Contents, LogError> {
+        self.log.begin(None)?;
         let newest = find::newest_segment(&*self.disk, &self.path)?;
         if newest != Some(self.segment) {
             return Err(LogError::OtherSegment {
@@ -155,9 +160,9 @@ impl Session {
         };
         let path = segment_path(&self.path, number);
         let id = self.clock.new_id();
-        match Writer::create(&*self.disk, &path, id, &header, lines) {
+        match Writer::create(&*self.disk, &path, id, &header, lines, Parents::AreKept) {
             Ok((writer, contents)) => {
-                self.writer = writer;
+                self.log = Log::Begun(writer);
                 self.segment = number;
                 Ok(contents)
             }
@@ -166,7 +171,7 @@ impl Session {
                     // Whoever opens the session next may go on there, so nobody must go on here.
                     let path = path.display();
                     let reason = format!("nobody knows whether {path} is there ({reason})");
-                    self.writer.give_up(reason);
+                    self.log.give_up(reason);
                 }
                 Err(error)
             }

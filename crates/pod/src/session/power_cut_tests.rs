@@ -34,10 +34,13 @@ impl Promise {
     }
 }
 
+/// How the session is begun.
+type Begin = fn(&SessionStore) -> Result<Session, LogError>;
+
 /// Works until the disk stops. Gives the promises of which one must be kept: the last one, and the one
 /// that a step in the middle of it would have led to.
-fn work(store: &SessionStore) -> Vec<Promise> {
-    let Ok(session) = store.create(here(), None) else {
+fn work(store: &SessionStore, begin: Begin) -> Vec<Promise> {
+    let Ok(session) = begin(store) else {
         return Vec::new();
     };
     let mut history = History::begin(session);
@@ -82,29 +85,63 @@ fn work(store: &SessionStore) -> Vec<Promise> {
 
 #[test]
 fn br_061_what_was_synced_outlives_a_power_cut_at_any_moment() {
+    check_power_cuts(|store| store.create(here(), None), true);
+}
+
+#[test]
+fn br_061_a_session_that_is_made_with_its_first_entry_outlives_it_too() {
+    check_power_cuts(
+        |store| store.create_with_first_entry(here(), None, None),
+        false,
+    );
+}
+
+/// The first entry needs no sync of its own, and no session is there before it.
+#[test]
+fn a_session_that_is_made_with_its_first_entry_is_safe_with_it() {
+    let disk = PowerCutDisk::default();
+    let store = store_on(disk.clone());
+    let session = store.create_with_first_entry(here(), None, None).unwrap();
+    assert!(store.list_all().unwrap().is_empty());
+    let mut history = History::begin(session);
+    history.append(user("a")).unwrap();
+    let left = disk.after_power_cut(Names::Synced);
+    let store = store_on(left.clone());
+    let info = store.list_all().unwrap().remove(0);
+    let contents = segment::read(&left, &info.newest_segment(), false).unwrap();
+    assert_eq!(entries_of(&contents.entries), history.entries());
+}
+
+/// `at_once` says whether the session is there, empty, once it is begun.
+fn check_power_cuts(begin: Begin, at_once: bool) {
     let clean = FaultyDisk::new(Arc::new(PowerCutDisk::default()));
-    work(&store_on(clean.clone()));
+    work(&store_on(clean.clone()), begin);
     assert!(clean.count() > 60);
     for nth in 0..=clean.count() {
         let inner = PowerCutDisk::default();
         let disk = FaultyDisk::new(Arc::new(inner.clone()));
         disk.fail_nth(nth, Fault::Stop);
-        let promises = work(&store_on(disk.clone()));
+        let is_new =
+            |promises: &[Promise]| promises.iter().all(|it| !at_once && it.entries.is_empty());
+        let promises = work(&store_on(disk.clone()), begin);
         for names in [Names::Synced, Names::Written] {
             let left = inner.after_power_cut(names);
             let store = store_on(left.clone());
             let sessions = store.list_all().unwrap();
             let Some(info) = sessions.first() else {
-                assert!(promises.is_empty(), "{nth}, {names:?}: the session is gone");
+                assert!(is_new(&promises), "{nth}, {names:?}: the session is gone");
                 continue;
             };
             assert!(verify(&left, info).unwrap().is_clean(), "{nth}, {names:?}");
             let opened = store.open(info, false).unwrap();
             let found = entries_of(&opened.contents.entries);
-            // A session that was never acknowledged may be there all the same, whole and empty.
+            // A session that was never acknowledged may be there all the same, whole and empty, or with
+            // the entry that it was to begin with.
             let is_kept = promises.iter().any(|it| it.is_kept(&found));
+            let is_first =
+                !at_once && matches!(&found[..], [only] if *only.item == sixty_items()[0]);
             assert!(
-                is_kept || promises.is_empty() && found.is_empty(),
+                is_kept || is_new(&promises) && (found.is_empty() || is_first),
                 "{nth}, {names:?}: {found:?} is left of {promises:?}"
             );
         }

@@ -1,15 +1,12 @@
-//! Where sessions live, and how one is begun, opened and forked.
+//! Where sessions live, and how one is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use uuid::Uuid;
-
 use super::disk::LockError;
 use super::error::Context as _;
-use super::find::Place;
-use super::header::{self, SessionKind};
-use super::writer::{Writer, is_draft, torn_path};
+use super::log::Log;
+use super::writer::{Parents, Writer, is_draft, torn_path};
 use super::{
     Clock, Contents, Disk, Header, LogError, Parent, RealDisk, Reason, Session, SessionInfo,
     SystemClock, find, segment, segment_path,
@@ -21,8 +18,8 @@ use super::{
 #[derive(Clone, Debug)]
 pub struct SessionStore {
     root: PathBuf,
-    disk: Arc<dyn Disk>,
-    clock: Arc<dyn Clock>,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) clock: Arc<dyn Clock>,
     durable: bool,
 }
 
@@ -35,14 +32,6 @@ pub struct Opened {
     pub contents: Contents,
     /// What a person should know: a torn end that was cut off, damage that was passed over.
     pub notices: Vec<String>,
-}
-
-/// How a session is begun.
-struct Beginning {
-    id: Option<Uuid>,
-    reason: Reason,
-    parent: Option<Parent>,
-    instructions: Option<String>,
 }
 
 impl SessionStore {
@@ -88,129 +77,6 @@ impl SessionStore {
     /// The directory of the sessions that were begun in a working directory.
     pub fn project(&self, directory: &Path) -> PathBuf {
         self.root.join("sessions").join(project_name(directory))
-    }
-
-    /// Begins a session in a working directory, under the given id or a new one.
-    pub fn create(&self, directory: &Path, id: Option<Uuid>) -> Result<Session, LogError> {
-        self.create_with(directory, id, None)
-    }
-
-    /// The same, with the instructions of the project.
-    pub(crate) fn create_with(
-        &self,
-        directory: &Path,
-        id: Option<Uuid>,
-        instructions: Option<String>,
-    ) -> Result<Session, LogError> {
-        let beginning = Beginning {
-            id,
-            reason: Reason::Start,
-            parent: None,
-            instructions,
-        };
-        let opened = self.begin(directory, beginning, std::iter::empty())?;
-        Ok(opened.session)
-    }
-
-    /// Begins a new session with everything of another one, up to and including an entry if one is
-    /// given. The other session is not touched and may be in use.
-    pub fn fork(
-        &self,
-        info: &SessionInfo,
-        directory: &Path,
-        id: Option<Uuid>,
-        at: Option<Uuid>,
-    ) -> Result<Opened, LogError> {
-        self.fork_with(info, directory, id, at, None)
-    }
-
-    /// The same, with the instructions of the project.
-    pub(crate) fn fork_with(
-        &self,
-        info: &SessionInfo,
-        directory: &Path,
-        id: Option<Uuid>,
-        at: Option<Uuid>,
-        instructions: Option<String>,
-    ) -> Result<Opened, LogError> {
-        let disk = &*self.disk;
-        let (place, entry) = if let Some(entry) = at {
-            let place = find::entry(disk, &info.path, info.id, entry)?;
-            (place, Some(entry))
-        } else {
-            // Looked up again: the session may be in use and in another segment by now.
-            let segment = find::newest_segment(disk, &info.path)?.unwrap_or(info.segment);
-            let path = segment_path(&info.path, segment);
-            let contents = segment::read(disk, &path, false)?;
-            let end = contents.end;
-            let place = Place { path, segment, end };
-            (place, contents.entries.last().map(|it| it.entry.id))
-        };
-        let parent = Parent {
-            session: info.id,
-            segment: place.segment,
-            entry,
-        };
-        let lines = segment::raw_lines(disk, &place.path, place.end)?;
-        let beginning = Beginning {
-            id,
-            reason: Reason::Fork,
-            parent: Some(parent),
-            instructions,
-        };
-        self.begin(directory, beginning, lines)
-    }
-
-    fn begin(
-        &self,
-        directory: &Path,
-        beginning: Beginning,
-        lines: impl IntoIterator<Item = Result<Vec<u8>, LogError>>,
-    ) -> Result<Opened, LogError> {
-        let Beginning {
-            id,
-            reason,
-            parent,
-            instructions,
-        } = beginning;
-        if let Some(session) = id
-            && let Some(info) = self.with_id(session)?
-        {
-            return Err(LogError::Exists {
-                session,
-                path: info.path,
-            });
-        }
-        let id = id.unwrap_or_else(|| self.clock.new_id());
-        let path = self.project(directory).join(id.to_string());
-        self.disk
-            .create_directory(&path)
-            .context("create the directory", &path)?;
-        let lock = self.lock(&path)?;
-        // Looked up again under the lock: somebody else may have begun it in the meantime.
-        if find::newest_segment(&*self.disk, &path)?.is_some() {
-            return Err(LogError::Exists { session: id, path });
-        }
-        let header = Header {
-            kind: SessionKind::Session,
-            version: header::VERSION,
-            session: id,
-            segment: 1,
-            created: self.clock.now().to_string(),
-            directory: directory.to_owned(),
-            reason,
-            parent,
-            instructions,
-            details: None,
-        };
-        let file = segment_path(&path, 1);
-        let draft = self.clock.new_id();
-        let (writer, contents) = Writer::create(&*self.disk, &file, draft, &header, lines)?;
-        Ok(Opened {
-            session: self.session(path, &header, writer, lock),
-            contents,
-            notices: Vec::new(),
-        })
     }
 
     /// Opens a session to go on with it. A torn end is cut off, kept beside the log and told.
@@ -262,7 +128,8 @@ impl SessionStore {
                 ));
             }
             let writer = Writer::open(disk, &path, &contents)?;
-            let session = self.session(info.path.clone(), &contents.header, writer, lock);
+            let log = Log::Begun(writer);
+            let session = self.session(info.path.clone(), &contents.header, log, lock);
             return Ok(Opened {
                 session,
                 contents,
@@ -296,19 +163,21 @@ impl SessionStore {
         };
         let lines = segment::raw_lines(disk, &path, contents.end)?;
         let file = segment_path(&info.path, header.segment);
-        let (writer, contents) = Writer::create(disk, &file, self.clock.new_id(), &header, lines)?;
+        let draft = self.clock.new_id();
+        let (writer, contents) =
+            Writer::create(disk, &file, draft, &header, lines, Parents::AreKept)?;
         Ok(Opened {
-            session: self.session(info.path.clone(), &header, writer, lock),
+            session: self.session(info.path.clone(), &header, Log::Begun(writer), lock),
             contents,
             notices,
         })
     }
 
-    fn session(
+    pub(super) fn session(
         &self,
         path: PathBuf,
         header: &Header,
-        writer: Writer,
+        log: Log,
         lock: Box<dyn Send + Sync>,
     ) -> Session {
         Session {
@@ -319,7 +188,7 @@ impl SessionStore {
             instructions: header.instructions.clone(),
             disk: Arc::clone(&self.disk),
             clock: Arc::clone(&self.clock),
-            writer,
+            log,
             durable: self.durable,
             _lock: lock,
         }
@@ -335,7 +204,7 @@ impl SessionStore {
         }
     }
 
-    fn lock(&self, session: &Path) -> Result<Box<dyn Send + Sync>, LogError> {
+    pub(super) fn lock(&self, session: &Path) -> Result<Box<dyn Send + Sync>, LogError> {
         let path = session.join("lock");
         let note = format!("pid {}", std::process::id());
         match self.disk.lock(&path, &note) {

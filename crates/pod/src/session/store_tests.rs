@@ -1,4 +1,5 @@
 use insta::assert_snapshot;
+use uuid::Uuid;
 
 use super::*;
 use crate::session::MemoryDisk;

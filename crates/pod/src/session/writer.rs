@@ -25,6 +25,15 @@ pub(crate) struct Writer {
     broken: Option<String>,
 }
 
+/// Whether the directory of a new segment outlives a power cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parents {
+    /// It does.
+    AreKept,
+    /// It was made and is to be kept from here on, with the segment.
+    AreNew,
+}
+
 impl Writer {
     /// Makes a segment that begins with the header and the given lines, whole or not at all: it is
     /// written under another name, synced, read back, and renamed.
@@ -34,13 +43,14 @@ impl Writer {
         draft_id: Uuid,
         header: &Header,
         lines: impl IntoIterator<Item = Result<Vec<u8>, LogError>>,
+        parents: Parents,
     ) -> Result<(Self, Contents), LogError> {
         let draft = draft_path(path, draft_id);
         let file = disk.create_file(&draft).context("create", &draft)?;
         let mut writer = Self::at(&draft, file, 0);
         let finished = writer
             .fill(disk, header, lines)
-            .and_then(|contents| install(disk, &draft, path).map(|()| contents));
+            .and_then(|contents| install(disk, &draft, path, parents).map(|()| contents));
         match finished {
             Ok(contents) => {
                 path.clone_into(&mut writer.path);
@@ -208,12 +218,14 @@ impl Writer {
 }
 
 /// Gives a finished draft its name, for good or not at all.
-fn install(disk: &dyn Disk, draft: &Path, path: &Path) -> Result<(), LogError> {
+fn install(disk: &dyn Disk, draft: &Path, path: &Path, parents: Parents) -> Result<(), LogError> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let renamed = disk.rename(draft, path).context("rename to", path);
-    let Err(error) =
-        renamed.and_then(|()| disk.sync_directory(directory).context("sync", directory))
-    else {
+    let installed = disk
+        .rename(draft, path)
+        .context("rename to", path)
+        .and_then(|()| disk.sync_directory(directory).context("sync", directory))
+        .and_then(|()| keep_parents(disk, directory, parents));
+    let Err(error) = installed else {
         return Ok(());
     };
     // The file may be there now, or after a power cut, all the same. Then the next one who opens the
@@ -228,6 +240,17 @@ fn install(disk: &dyn Disk, draft: &Path, path: &Path) -> Result<(), LogError> {
             path: path.to_owned(),
             reason: error.to_string(),
         }),
+    }
+}
+
+fn keep_parents(disk: &dyn Disk, directory: &Path, parents: Parents) -> Result<(), LogError> {
+    let Some(parent) = directory.parent().filter(|_| parents == Parents::AreNew) else {
+        return Ok(());
+    };
+    match disk.sync_directory(parent) {
+        // As in `Disk::create_directory`: it is written to and cannot be opened.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        result => result.context("sync", parent),
     }
 }
 

@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use rustix::process::{Pid, test_kill_process};
 
 use super::*;
@@ -130,10 +128,8 @@ async fn keys_do_not_reach_the_command() {
 #[tokio::test]
 async fn output_without_end_is_stopped_and_bounded() {
     let space = Space::new();
-    let start = Instant::now();
     let arguments = json!({"command": "echo first; yes 日本語", "timeout": 500});
     let result = call(&tool(&space), arguments).await.unwrap_err();
-    assert!(start.elapsed() < Duration::from_secs(3));
     assert!(result.message.len() <= RESULT_LIMIT);
     assert!(
         result
@@ -185,10 +181,9 @@ async fn the_group_dies_when_the_call_is_dropped() {
 #[tokio::test]
 async fn what_holds_the_output_open_does_not_hold_up_the_call() {
     let space = Space::new();
-    let start = Instant::now();
     let many = "for i in $(seq 30); do sleep 1000 & done; echo $! >child; echo started";
     let text = read_by_model(run(&space, many).await);
-    assert!(start.elapsed() < Duration::from_secs(5));
+    // Had it waited for them, there would have been nothing left to kill.
     assert_eq!(
         text,
         "started\n[what still ran in the background was killed]"

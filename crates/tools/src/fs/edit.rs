@@ -1,11 +1,13 @@
 //! The tool that replaces text in a file.
 
 use std::io::Read as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use similar::TextDiff;
+use similar::DiffTag;
+use similar::algorithms::{Capture, Compact, Replace, myers};
+use similar::udiff::UnifiedHunkHeader;
 
 use super::blocking::{Stop, blocking};
 use super::matching::{self, Mismatch, Replaced};
@@ -26,6 +28,9 @@ const SIZE_LIMIT: u64 = 32 * 1024 * 1024;
 /// The most bytes of the diff in a result. The model knows what it asked for; the diff is to show it
 /// where that went.
 const DIFF_LIMIT: usize = 10_000;
+
+/// The lines that a hunk shows before and behind what has changed.
+const CONTEXT: usize = 3;
 
 /// How long the diff may be searched for. After that a coarser one is good enough.
 const DIFF_TIME: Duration = Duration::from_millis(200);
@@ -144,12 +149,37 @@ fn explained(mismatch: &Mismatch, shown: &str) -> ToolError {
 fn diff(old: &[u8], new: &[u8]) -> String {
     let text = |content| String::from_utf8_lossy(content).replace("\r\n", "\n");
     let (old, new) = (text(old), text(new));
-    TextDiff::configure()
-        .timeout(DIFF_TIME)
-        .diff_lines(&old, &new)
-        .unified_diff()
-        .context_radius(3)
-        .to_string()
+    let old: Vec<&str> = old.split_inclusive('\n').collect();
+    let new: Vec<&str> = new.split_inclusive('\n').collect();
+    // Not by `TextDiff`, which brings every algorithm of the crate into the program: half a megabyte.
+    let mut found = Compact::new(Replace::new(Capture::new()), &*old, &*new);
+    let until = Some(Instant::now() + DIFF_TIME);
+    let Ok(()) = myers::diff_deadline(&mut found, &*old, 0..old.len(), &*new, 0..new.len(), until);
+    let mut hunks = String::new();
+    for hunk in found.into_inner().into_inner().into_grouped_ops(CONTEXT) {
+        hunks.push_str(&UnifiedHunkHeader::new(&hunk).to_string());
+        hunks.push('\n');
+        for change in &hunk {
+            let (tag, before, after) = change.as_tag_tuple();
+            if tag == DiffTag::Equal {
+                push_lines(&mut hunks, ' ', old.get(before));
+            } else {
+                push_lines(&mut hunks, '-', old.get(before));
+                push_lines(&mut hunks, '+', new.get(after));
+            }
+        }
+    }
+    hunks
+}
+
+fn push_lines(hunks: &mut String, sign: char, lines: Option<&[&str]>) {
+    for line in lines.unwrap_or_default() {
+        hunks.push(sign);
+        hunks.push_str(line);
+        if !line.ends_with('\n') {
+            hunks.push_str("\n\\ No newline at end of file\n");
+        }
+    }
 }
 
 #[async_trait]

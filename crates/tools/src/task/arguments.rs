@@ -4,6 +4,8 @@
 //! both the tools and the replay use; what is not understood is an error that names the accepted
 //! fields. The log keeps what was really sent.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::todo_write::Todo;
@@ -100,7 +102,7 @@ pub fn todos(arguments: &Value) -> Result<Vec<Todo>, String> {
     const ACCEPTED: &str = "todos, a list of objects with content, status (pending, in_progress, completed) and activeForm";
     const DIALECT: Dialect = Dialect::AgentSdk;
     let mut fields = Fields::new(arguments, ACCEPTED, DIALECT)?;
-    let list = fields.take("todos", &["todos"])?;
+    let list = fields.take("todos", &["todos"])?.cloned();
     fields.finish()?;
     let list = match list {
         None => return Err(format!("todos is missing; accepted: {ACCEPTED}")),
@@ -141,18 +143,21 @@ fn todo(item: &Value) -> Result<Todo, String> {
     }
 }
 
-/// The fields of one call, each taken out once.
-struct Fields {
-    map: Map<String, Value>,
+/// The fields of one call, each taken once. They are looked at where they are: a replay reads those of
+/// each call of a session.
+struct Fields<'a> {
+    map: Cow<'a, Map<String, Value>>,
+    taken: Vec<&'static str>,
     accepted: &'static str,
     dialect: Dialect,
 }
 
-impl Fields {
-    fn new(arguments: &Value, accepted: &'static str, dialect: Dialect) -> Result<Self, String> {
+impl<'a> Fields<'a> {
+    fn new(arguments: &'a Value, accepted: &'static str, dialect: Dialect) -> Result<Self, String> {
         match object(arguments) {
             Some(map) => Ok(Self {
                 map,
+                taken: Vec::new(),
                 accepted,
                 dialect,
             }),
@@ -164,15 +169,13 @@ impl Fields {
     }
 
     /// Takes the one of the spellings that is there. `null` counts as not given.
-    fn take(&mut self, name: &str, spellings: &[&str]) -> Result<Option<Value>, String> {
-        let mut found: Option<(&str, Value)> = None;
+    fn take(&mut self, name: &str, spellings: &[&'static str]) -> Result<Option<&Value>, String> {
+        self.taken.extend(spellings);
+        let mut found: Option<(&str, &Value)> = None;
         for &spelling in spellings {
-            let Some(value) = self.map.shift_remove(spelling) else {
+            let Some(value) = self.map.get(spelling).filter(|value| !value.is_null()) else {
                 continue;
             };
-            if value.is_null() {
-                continue;
-            }
             if let Some((first, _)) = found {
                 return Err(format!(
                     "{name} is given twice, as {first} and {spelling}; accepted: {}",
@@ -184,14 +187,14 @@ impl Fields {
         Ok(found.map(|(_, value)| value))
     }
 
-    fn text(&mut self, name: &str, spellings: &[&str]) -> Result<Option<String>, String> {
+    fn text(&mut self, name: &str, spellings: &[&'static str]) -> Result<Option<String>, String> {
+        let accepted = self.accepted;
         match self.take(name, spellings)? {
             None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
             Some(other) => Err(format!(
-                "{name} must be text, not {}; accepted: {}",
-                kind(&other),
-                self.accepted
+                "{name} must be text, not {}; accepted: {accepted}",
+                kind(other),
             )),
         }
     }
@@ -201,31 +204,33 @@ impl Fields {
         let Some(value) = self.take(name, &["taskid", "taskId", "id", "task_id"])? else {
             return Ok(None);
         };
-        match task_id(&value) {
+        match task_id(value) {
             Some(id) => Ok(Some(id)),
             None => Err(format!(
                 "{name} must be the number of a task, as TaskList shows it, not {}",
-                shown(&value)
+                shown(value)
             )),
         }
     }
 
     fn status(&mut self) -> Result<Option<Status>, String> {
+        let dialect = self.dialect;
         let Some(value) = self.take("status", &["status"])? else {
             return Ok(None);
         };
         value.as_str().and_then(status).map(Some).ok_or_else(|| {
             format!(
                 "status must be one of pending, {}, completed, deleted, not {}",
-                self.dialect.status(Status::InProgress),
-                shown(&value)
+                dialect.status(Status::InProgress),
+                shown(value)
             )
         })
     }
 
     /// Everything must have been taken.
     fn finish(self) -> Result<(), String> {
-        match self.map.keys().next() {
+        let mut names = self.map.keys();
+        match names.find(|name| !self.taken.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) => Err(format!(
                 "there is no field {}; accepted: {}",
@@ -238,13 +243,16 @@ impl Fields {
 
 /// The fields of an object. Some models send it as a JSON string, or as a JSON string in a JSON
 /// string; some send nothing at all for a call without arguments.
-fn object(arguments: &Value) -> Option<Map<String, Value>> {
+fn object(arguments: &Value) -> Option<Cow<'_, Map<String, Value>>> {
     match arguments {
-        Value::Object(map) => Some(map.clone()),
-        Value::Null => Some(Map::new()),
-        Value::String(text) if text.trim().is_empty() => Some(Map::new()),
+        Value::Object(map) => Some(Cow::Borrowed(map)),
+        Value::Null => Some(Cow::Owned(Map::new())),
+        Value::String(text) if text.trim().is_empty() => Some(Cow::Owned(Map::new())),
         // Each string is shorter than the one around it, so this ends.
-        Value::String(text) => object(&serde_json::from_str(text).ok()?),
+        Value::String(text) => {
+            let inner: Value = serde_json::from_str(text).ok()?;
+            object(&inner).map(|map| Cow::Owned(map.into_owned()))
+        }
         Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
     }
 }

@@ -76,14 +76,23 @@ impl TaskFold {
 
     /// A tool call in a message of the model. It changes nothing yet.
     pub fn call(&mut self, id: &str, name: &str, arguments: &Value) {
+        self.call_with(id, name, || Some(arguments.clone()));
+    }
+
+    /// The same, for arguments that are still to be read; of most calls nobody needs them. If there are
+    /// none, the call counts for nothing.
+    pub fn call_with(&mut self, id: &str, name: &str, arguments: impl FnOnce() -> Option<Value>) {
         let kind = match name {
             create::NAME => Kind::Create,
             update::NAME => Kind::Update,
             todo_write::NAME => Kind::Todos,
             _ => return,
         };
-        if !self.done.contains(id) && !self.open.contains_key(id) {
-            self.open.insert(id.to_owned(), (kind, arguments.clone()));
+        if !self.done.contains(id)
+            && !self.open.contains_key(id)
+            && let Some(arguments) = arguments()
+        {
+            self.open.insert(id.to_owned(), (kind, arguments));
         }
     }
 
