@@ -96,7 +96,7 @@ fn die() -> ! {
 
 #[expect(clippy::panic, reason = "what a test asks for")]
 fn mistake() -> ! {
-    panic!("{VARIABLE} asks for this")
+    panic!("{VARIABLE}")
 }
 
 /// The file system of the machine, with a fault.
