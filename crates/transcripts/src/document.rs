@@ -1,17 +1,18 @@
 //! Logs that are one JSON document with a list of messages: exports of opencode, chats of Gemini CLI,
 //! and transcripts wrapped into `{"loglines": [...]}`. One message at a time is in memory.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::io::{BufReader, Read};
 
+use memchr::memchr;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::event::Event;
 use crate::format::{Decode, Format, Output};
-use crate::json::{Maybe, Text, object};
+use crate::json::{Maybe, Text, object, parse};
 use crate::lossy::LossyReader;
 use crate::report::FaultKind;
 use crate::{claude, gemini, opencode, salvage};
@@ -23,28 +24,73 @@ pub(crate) enum Verdict {
     No,
     /// More of it must be seen.
     Unsure,
+    /// It is one if nothing else comes behind it.
+    IfAlone,
 }
+
+/// What a text may begin with on some systems.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Judges the beginning of a log.
 pub(crate) fn verdict(head: &[u8]) -> Verdict {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let head = head.trim_ascii_start();
+    match has_messages(head) {
+        Verdict::Yes => alone(head),
+        other => other,
+    }
+}
+
+/// A record may have a list of messages too. It is no document if it has a line to itself and others
+/// follow, unless those are documents again: of several exports one behind the other the first is read.
+fn alone(head: &[u8]) -> Verdict {
+    let Some((line, behind)) = memchr(b'\n', head).and_then(|end| head.split_at_checked(end))
+    else {
+        return Verdict::IfAlone;
+    };
+    let Ok(first) = parse::<First<'_>>(line) else {
+        return Verdict::Yes;
+    };
+    let behind = behind.trim_ascii_start();
+    if behind.is_empty() {
+        return Verdict::IfAlone;
+    }
+    match has_messages(behind) {
+        Verdict::No => Verdict::No,
+        // Documents do not say of what type they are, records do.
+        _ if first.kind.filled().is_some() => Verdict::No,
+        Verdict::Unsure => Verdict::IfAlone,
+        Verdict::IfAlone | Verdict::Yes => Verdict::Yes,
+    }
+}
+
+/// Whether this is the beginning of an object with a list of messages.
+fn has_messages(head: &[u8]) -> Verdict {
     match head.first() {
         None => return Verdict::Unsure,
         Some(b'{') => {}
         Some(_) => return Verdict::No,
     }
-    let found = RefCell::new(false);
+    let found = Cell::new(false);
     let mut deserializer = serde_json::Deserializer::from_slice(head);
     let read = deserializer.deserialize_map(Keys(&found));
     match read {
-        _ if found.into_inner() => Verdict::Yes,
+        _ if found.get() => Verdict::Yes,
         Err(error) if error.is_eof() => Verdict::Unsure,
         _ => Verdict::No,
     }
 }
 
+/// What tells a record from a document.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct First<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
+}
+
 /// Looks at the fields of the document until one of the telling ones comes.
-struct Keys<'a>(&'a RefCell<bool>);
+struct Keys<'a>(&'a Cell<bool>);
 
 impl<'de> Visitor<'de> for Keys<'_> {
     type Value = ();
@@ -56,11 +102,34 @@ impl<'de> Visitor<'de> for Keys<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Text<'_>>()? {
             if key.is("messages") || key.is("loglines") {
-                *self.0.borrow_mut() = true;
-                return Ok(());
+                return map.next_value_seed(Begun(self.0));
             }
             map.next_value::<IgnoredAny>()?;
         }
+        Ok(())
+    }
+}
+
+/// Notes that a list begins, and reads no further. Anything else is an error.
+struct Begun<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Begun<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Begun<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        self.0.set(true);
         Ok(())
     }
 }

@@ -165,23 +165,34 @@ impl<R: Read> Reader<R> {
     /// Sees whether the log is one document or one of lines.
     fn begin(&mut self, mut lines: Lines<R>) -> io::Result<bool> {
         let verdict = document::verdict(lines.ahead());
-        if verdict == Verdict::Yes {
+        let unsure = matches!(verdict, Verdict::Unsure | Verdict::IfAlone);
+        if unsure
+            && lines.ahead().len() < HEAD
+            && (lines.fill()? || self.options.follow && lines.ahead().is_empty())
+        {
+            let more = !lines.ahead().is_empty();
+            self.state = State::Start(lines);
+            return Ok(more);
+        }
+        if matches!(verdict, Verdict::Yes | Verdict::IfAlone) {
             let (head, rest) = lines.into_rest();
+            let mark = document::BYTE_ORDER_MARK;
+            let skipped = if head.starts_with(mark) {
+                mark.len()
+            } else {
+                0
+            } as u64;
+            let mut head = Cursor::new(head);
+            head.set_position(skipped);
             let mut input = Counted {
-                input: Cursor::new(head).chain(rest),
-                bytes: 0,
+                input: head.chain(rest),
+                bytes: skipped,
             };
             document::read(&mut input, &mut self.out);
             // What stands behind damage is part of the log all the same, however it came in.
             io::copy(&mut input, &mut io::sink())?;
             self.out.report.bytes = input.bytes;
             return Ok(true);
-        }
-        let unsure = verdict == Verdict::Unsure && lines.ahead().len() < HEAD;
-        if unsure && (lines.fill()? || self.options.follow && lines.ahead().is_empty()) {
-            let more = !lines.ahead().is_empty();
-            self.state = State::Start(lines);
-            return Ok(more);
         }
         self.state = State::Lines(lines);
         Ok(true)
@@ -203,7 +214,7 @@ impl<R: Read> Reader<R> {
             Found::TooLong(number) => self.out.report.fault(FaultKind::TooLong, number, ""),
             Found::End => {
                 (self.out.report.lines, self.out.report.bytes) = ahead.position();
-                self.out.report.time(last_time(&ahead.tail()));
+                self.out.report.ended(last_time(&ahead.tail()));
                 self.decoder.end(&mut self.out);
                 return Ok(true);
             }
@@ -245,12 +256,12 @@ impl<R: Read> Reader<R> {
             }
             Step::TooLong(number) => self.out.report.fault(FaultKind::TooLong, number, ""),
             Step::End if self.options.follow => {
+                self.out.report.ended(last_time(lines.tail()));
                 self.state = State::Lines(lines);
                 return Ok(false);
             }
             Step::End => {
-                let last = last_time(lines.tail());
-                self.out.report.time(last);
+                self.out.report.ended(last_time(lines.tail()));
                 self.decoder.end(&mut self.out);
                 return Ok(true);
             }
@@ -283,7 +294,7 @@ fn take(
     out: &mut Output,
 ) {
     let text = bytes.trim_ascii();
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let text = text.strip_prefix(document::BYTE_ORDER_MARK).unwrap_or(text);
     if text.is_empty() {
         return;
     }
@@ -291,8 +302,9 @@ fn take(
         if let Some(records) = sniffed.as_deref_mut()
             && out.report.format.is_none()
         {
+            // One that cannot be read as it stands comes again, mended.
+            out.report.format = recognise(json, &mut out.report)?;
             *records += 1;
-            out.report.format = recognise(json, &mut out.report);
             if let Some(format) = out.report.format {
                 *decoder = adapted(format, std::mem::replace(decoder, format.decoder()));
             }
@@ -363,3 +375,7 @@ impl<R: Read> Read for Counted<R> {
 #[cfg(test)]
 #[path = "read_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "odd_tests.rs"]
+mod odd_tests;
