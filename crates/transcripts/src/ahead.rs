@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
 use crate::format::Needles;
-use crate::lines::{Lines, Step};
+use crate::lines::{Lines, Step, TAIL};
 use crate::section::{self, Digest, Entry, Wanted};
 
 /// The bytes of a section. Long enough that few lines go over from one to the next.
@@ -98,7 +98,7 @@ impl Ahead {
 
     /// The last bytes of the file.
     pub(crate) fn tail(&self) -> Vec<u8> {
-        let mut tail = vec![0; 64 * 1024];
+        let mut tail = vec![0; TAIL];
         let from = self.at.offset.saturating_sub(tail.len() as u64);
         let read = self.file.read_at(&mut tail, from).unwrap_or(0);
         tail.truncate(read);

@@ -126,6 +126,9 @@ struct Forwarded<'a> {
     uuid: Text<'a>,
     timestamp: Text<'a>,
     message: Maybe<Message<'a>>,
+    /// Not there in any log that was studied. If it is, it counts as in a line of the sub-agent itself.
+    #[serde(rename = "toolUseResult")]
+    tool_use_result: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
@@ -209,7 +212,8 @@ impl Decoder {
             at.chain = Chain::Agent(data.agent_id.as_str().unwrap_or("").into());
             at.time = at.time.or(time(&forwarded.timestamp));
             let speaks = forwarded.kind.is("assistant");
-            self.message(&at, forwarded.message.0, speaks, None, out);
+            let result = forwarded.tool_use_result;
+            self.message(&at, forwarded.message.0, speaks, result, out);
             return;
         }
         if let Some(attachment) = record.attachment.0

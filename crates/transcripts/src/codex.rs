@@ -1,5 +1,6 @@
 //! Codex rollouts, `~/.codex/sessions/**/rollout-*.jsonl`: the plan is the argument of `update_plan`.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use serde::Deserialize;
@@ -10,6 +11,8 @@ use crate::effect::Outcome;
 use crate::event::{Chain, Event, Place, Tool, What};
 use crate::format::{Decode, Needles, Output, time};
 use crate::json::{Maybe, Text, object, parse, text_of};
+use crate::report::FaultKind;
+use crate::salvage;
 use crate::tree::Tree;
 
 const ALWAYS: [&str; 2] = ["\"update_plan\"", "\"compacted\""];
@@ -94,12 +97,18 @@ impl Decode for Decoder {
         let id = payload.call_id.as_str().unwrap_or("");
         match payload.kind.as_str() {
             Some("function_call") if payload.name.is("update_plan") => {
+                // The arguments are JSON inside of JSON, so what is mended in the record is not in them.
+                let arguments = payload.arguments.as_str().unwrap_or("null");
+                let mended = salvage::without_lone_surrogates(arguments);
+                if matches!(mended, Cow::Owned(_)) {
+                    out.report.fault(FaultKind::LoneSurrogate, line, "");
+                }
                 let call = Open {
                     line,
                     time,
                     chain: Chain::Main,
                     tool: Tool::UpdatePlan,
-                    input: payload.arguments.as_str().unwrap_or("null").to_owned(),
+                    input: mended.into_owned(),
                     message: String::new(),
                     lost: false,
                 };

@@ -1,18 +1,18 @@
 //! Logs that are one JSON document with a list of messages: exports of opencode, chats of Gemini CLI,
 //! and transcripts wrapped into `{"loglines": [...]}`. One message at a time is in memory.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::io::{BufReader, Read};
-use std::ops::Range;
 
+use memchr::memchr;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::event::Event;
 use crate::format::{Decode, Format, Output};
-use crate::json::{Maybe, Text, object};
+use crate::json::{Maybe, Text, object, parse};
 use crate::lossy::LossyReader;
 use crate::report::FaultKind;
 use crate::{claude, gemini, opencode, salvage};
@@ -24,144 +24,73 @@ pub(crate) enum Verdict {
     No,
     /// More of it must be seen.
     Unsure,
+    /// It is one if nothing else comes behind it.
+    IfAlone,
 }
 
-/// Judges the beginning of a log as it comes in. Each byte is looked at once, whatever the pieces, and
-/// once more when a telling field was found.
-#[derive(Debug, Default)]
-pub(crate) struct Judge {
-    /// How many bytes were looked at.
-    seen: usize,
-    /// In how many objects and lists the next byte stands.
-    depth: usize,
-    /// What may come next in the document itself.
-    next: Next,
-    /// Where the text begins that the next byte stands in, behind its quote.
-    text: Option<usize>,
-    /// The next byte is escaped.
-    escaped: bool,
-    /// That was decided.
-    decided: Option<Verdict>,
-    /// How many bytes were looked at, each as often as it was.
-    #[cfg(test)]
-    work: usize,
-}
+/// What a text may begin with on some systems.
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What may come next among the fields of the document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Next {
-    #[default]
-    Name,
-    Colon,
-    Value,
-}
-
-impl Judge {
-    /// What the beginning is. It is the same one as before, or a longer one.
-    pub(crate) fn look(&mut self, head: &[u8]) -> Verdict {
-        let fresh = head.get(self.seen..).unwrap_or(&[]);
-        for (at, byte) in (self.seen..).zip(fresh) {
-            if self.decided.is_some() {
-                break;
-            }
-            self.seen = at + 1;
-            self.decided = self.step(*byte, at, head);
-        }
-        #[cfg(test)]
-        {
-            self.work += fresh.len();
-        }
-        self.decided.unwrap_or(Verdict::Unsure)
-    }
-
-    fn step(&mut self, byte: u8, at: usize, head: &[u8]) -> Option<Verdict> {
-        if let Some(begin) = self.text {
-            return self.step_in_text(byte, begin..at, head);
-        }
-        if byte.is_ascii_whitespace() {
-            return None;
-        }
-        if self.depth == 1 {
-            // What is no document shows itself here most of the time: the rest is looked at when a
-            // telling field was found.
-            match (self.next, byte) {
-                (Next::Name, b'"' | b'}') => {}
-                (Next::Colon, b':') => self.next = Next::Value,
-                (Next::Value, b',') => self.next = Next::Name,
-                (Next::Value, _) => {}
-                (Next::Name | Next::Colon, _) => return Some(Verdict::No),
-            }
-        }
-        match byte {
-            b'{' if self.depth == 0 => self.depth = 1,
-            // It ended, and nothing told of messages; or it never began.
-            _ if self.depth == 0 => return Some(Verdict::No),
-            b'{' | b'[' => self.depth += 1,
-            b'}' | b']' => {
-                self.depth -= 1;
-                return (self.depth == 0).then_some(Verdict::No);
-            }
-            b'"' => self.text = Some(at + 1),
-            _ => {}
-        }
-        None
-    }
-
-    fn step_in_text(&mut self, byte: u8, text: Range<usize>, head: &[u8]) -> Option<Verdict> {
-        if byte < b' ' {
-            // Such as the line end of a record that was cut.
-            return Some(Verdict::No);
-        }
-        if self.escaped {
-            self.escaped = false;
-        } else if byte == b'\\' {
-            self.escaped = true;
-        } else if byte == b'"' {
-            self.text = None;
-            if self.depth == 1 && self.next == Next::Name {
-                self.next = Next::Colon;
-                let name = head.get(text).unwrap_or(&[]);
-                if is_telling(name) {
-                    #[cfg(test)]
-                    {
-                        self.work += head.len();
-                    }
-                    return Some(verdict(head));
-                }
-            }
-        }
-        None
+/// Judges the beginning of a log, all that there is of it so far.
+pub(crate) fn verdict(head: &[u8]) -> Verdict {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
+    let head = head.trim_ascii_start();
+    match has_messages(head) {
+        Verdict::Yes => alone(head),
+        other => other,
     }
 }
 
-/// Whether the name of a field, as it stands between its quotes, is one of those that make a document.
-fn is_telling(name: &[u8]) -> bool {
-    let is_it = |name: &[u8]| TELLING.iter().any(|it| it.as_bytes() == name);
-    if !name.contains(&b'\\') {
-        return is_it(name);
+/// A record may have a list of messages too. It is no document if it has a line to itself and others
+/// follow, unless those are documents again: of several exports one behind the other the first is read.
+fn alone(head: &[u8]) -> Verdict {
+    let Some((line, behind)) = memchr(b'\n', head).and_then(|end| head.split_at_checked(end))
+    else {
+        return Verdict::IfAlone;
+    };
+    let Ok(first) = parse::<First<'_>>(line) else {
+        return Verdict::Yes;
+    };
+    let behind = behind.trim_ascii_start();
+    if behind.is_empty() {
+        return Verdict::IfAlone;
     }
-    let quoted = [b"\"", name, b"\""].concat();
-    serde_json::from_slice::<String>(&quoted).is_ok_and(|name| is_it(name.as_bytes()))
+    match has_messages(behind) {
+        Verdict::No => Verdict::No,
+        // Documents do not say of what type they are, records do.
+        _ if first.kind.filled().is_some() => Verdict::No,
+        Verdict::Unsure => Verdict::IfAlone,
+        Verdict::IfAlone | Verdict::Yes => Verdict::Yes,
+    }
 }
 
-/// The fields that have the messages.
-const TELLING: [&str; 2] = ["messages", "loglines"];
-
-/// Judges a beginning by all of it.
-fn verdict(head: &[u8]) -> Verdict {
-    let found = RefCell::new(false);
-    let mut deserializer = serde_json::Deserializer::from_slice(head.trim_ascii_start());
-    // Whatever stands behind a telling field is for the reading of the document.
-    let _ = deserializer.deserialize_map(Keys(&found));
-    if found.into_inner() {
-        Verdict::Yes
-    } else {
-        Verdict::No
+/// Whether this is the beginning of an object with a list of messages.
+fn has_messages(head: &[u8]) -> Verdict {
+    match head.first() {
+        None => return Verdict::Unsure,
+        Some(b'{') => {}
+        Some(_) => return Verdict::No,
     }
+    let found = Cell::new(false);
+    let mut deserializer = serde_json::Deserializer::from_slice(head);
+    let read = deserializer.deserialize_map(Keys(&found));
+    match read {
+        _ if found.get() => Verdict::Yes,
+        Err(error) if error.is_eof() => Verdict::Unsure,
+        _ => Verdict::No,
+    }
+}
+
+/// What tells a record from a document.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct First<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Text<'a>,
 }
 
 /// Looks at the fields of the document until one of the telling ones comes.
-struct Keys<'a>(&'a RefCell<bool>);
+struct Keys<'a>(&'a Cell<bool>);
 
 impl<'de> Visitor<'de> for Keys<'_> {
     type Value = ();
@@ -172,12 +101,35 @@ impl<'de> Visitor<'de> for Keys<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<Text<'_>>()? {
-            if TELLING.iter().any(|telling| key.is(telling)) {
-                *self.0.borrow_mut() = true;
-                return Ok(());
+            if key.is("messages") || key.is("loglines") {
+                return map.next_value_seed(Begun(self.0));
             }
             map.next_value::<IgnoredAny>()?;
         }
+        Ok(())
+    }
+}
+
+/// Notes that a list begins, and reads no further. Anything else is an error.
+struct Begun<'a>(&'a Cell<bool>);
+
+impl<'de> DeserializeSeed<'de> for Begun<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Begun<'_> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<(), A::Error> {
+        self.0.set(true);
         Ok(())
     }
 }

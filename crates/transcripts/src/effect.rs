@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::event::{Create, Item, Observation, Row, Tool, Update, What};
 use crate::json::{ids, scalar};
+use crate::salvage;
 use crate::tree::{Fields, Tree};
 
 /// The result of a call, as far as the log tells it.
@@ -106,10 +107,10 @@ fn is_error_text(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("Task ") else {
         return false;
     };
-    rest.starts_with("not found")
-        || rest
-            .split_once(' ')
-            .is_some_and(|(id, rest)| !id.is_empty() && rest.starts_with("not found"))
+    let id_then_that = |(id, rest): (&str, &str)| {
+        !id.is_empty() && !id.contains(char::is_whitespace) && rest.starts_with("not found")
+    };
+    rest.starts_with("not found") || rest.split_once(' ').is_some_and(id_then_that)
 }
 
 fn create(input: &Fields<'_>, value: Option<&Fields<'_>>, text: Option<&str>) -> Create {
@@ -232,14 +233,13 @@ fn list_line(line: &str) -> Option<Row> {
     if id.is_empty() || id.contains(char::is_whitespace) || !is_word(status) {
         return None;
     }
-    let subject = match subject.rfind(" [blocked by #") {
-        Some(at) if subject.get(at..).is_some_and(closes_at_end) => subject.get(..at)?,
-        _ => subject,
-    };
+    let mut blockers = subject.match_indices(" [blocked by #");
+    let blockers = blockers.find(|(at, _)| subject.get(*at..).is_some_and(closes_at_end));
+    let subject = blockers.map_or(Some(subject), |(at, _)| subject.get(..at))?;
     Some(Row {
         id: id.to_owned(),
         status: Some(status.to_owned()),
-        subject_if_unknown: Some(subject.to_owned()),
+        subject_if_unknown: Some(subject.to_owned()).filter(|subject| !subject.is_empty()),
         ..Row::default()
     })
 }
@@ -251,10 +251,11 @@ fn closes_at_end(text: &str) -> bool {
 
 /// The entries of a todo list that is given as a whole, or as its JSON text; `None` if it is no list.
 pub(crate) fn items(list: &Tree<'_>) -> Option<Vec<Item>> {
-    let parsed;
+    let (mended, parsed);
     let list = match list {
         Tree::Text(text) => {
-            parsed = Tree::read(text)?;
+            mended = salvage::without_lone_surrogates(text);
+            parsed = Tree::read(&mended)?;
             parsed.as_array()?
         }
         other => other.as_array()?,

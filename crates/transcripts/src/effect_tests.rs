@@ -33,7 +33,14 @@ fn a_failure_is_known_by_its_flag_its_value_or_its_text() {
         // A structured result that does not say so is none.
         assert!(!failed(&json!({"taskId": "1"}), text), "{text}");
     }
-    for text in ["Errors", "Error_x", "the error: x", "Tasks not found", ""] {
+    for text in [
+        "Errors",
+        "Error_x",
+        "the error: x",
+        "Tasks not found",
+        "Task \n3 not found",
+        "",
+    ] {
         assert!(!failed(&Value::Null, text), "{text}");
     }
 }
@@ -43,7 +50,10 @@ fn a_row_of_a_list_in_words_gives_what_can_be_told_for_sure() {
     let rows = |text: &str| {
         list_text(text).map(|rows| {
             rows.into_iter()
-                .map(|row| (row.id, row.status.unwrap(), row.subject_if_unknown.unwrap()))
+                .map(|row| {
+                    let subject = row.subject_if_unknown.unwrap_or_else(|| "none".into());
+                    (row.id, row.status.unwrap(), subject)
+                })
                 .collect::<Vec<_>>()
         })
     };
@@ -56,6 +66,13 @@ fn a_row_of_a_list_in_words_gives_what_can_be_told_for_sure() {
         Some(vec![
             told("1", "pending", "A (b) [c]"),
             told("x-2", "in_progress", "B")
+        ])
+    );
+    assert_eq!(
+        rows("#1 [pending] A [blocked by #1 [blocked by #2]\n#2 [pending]  [blocked by #1]"),
+        Some(vec![
+            told("1", "pending", "A"),
+            told("2", "pending", "none")
         ])
     );
     assert_eq!(rows("#1 [pending] A\nand so on"), None);

@@ -229,8 +229,11 @@ impl<'de> Deserialize<'de> for Sidechain {
 
 /// What a record tells about its log, if it is one by which a format is recognised. What it says of
 /// session, directory and time goes into the report in any case.
-pub(crate) fn recognise(json: &[u8], report: &mut Report) -> Option<Format> {
-    let head: Head<'_> = parse(json).ok()?;
+pub(crate) fn recognise(
+    json: &[u8],
+    report: &mut Report,
+) -> Result<Option<Format>, serde_json::Error> {
+    let head: Head<'_> = parse(json)?;
     let format = format_of(&head);
     let payload = head.payload.0.unwrap_or_default();
     report.session(
@@ -258,7 +261,7 @@ pub(crate) fn recognise(json: &[u8], report: &mut Report) -> Option<Format> {
             .or(time(&head.ts))
             .or(time(&head.created)),
     );
-    format
+    Ok(format)
 }
 
 fn format_of(head: &Head<'_>) -> Option<Format> {

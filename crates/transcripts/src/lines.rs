@@ -16,6 +16,9 @@ use crate::format::Needles;
 /// of more than 128 KB were three times slower where it was measured.
 const CHUNK: usize = 64 * 1024;
 
+/// So many bytes at the end of the input are known to the last, so that it can be told when it ended.
+pub(crate) const TAIL: usize = 16 * 1024;
+
 /// How long the buffer may stay once a long line made it so.
 const KEPT: usize = 8 * 1024 * 1024;
 
@@ -81,6 +84,11 @@ impl<R: Read> Lines<R> {
         self.buffer.get(self.start..self.end).unwrap_or(&[])
     }
 
+    /// Whether a line of that is whole.
+    pub(crate) fn has_line(&self) -> bool {
+        self.complete > self.start
+    }
+
     /// What was read and not given out, and the rest of the input.
     pub(crate) fn into_rest(mut self) -> (Vec<u8>, R) {
         self.buffer.truncate(self.end);
@@ -111,9 +119,10 @@ impl<R: Read> Lines<R> {
         self.offset + line.range.end as u64 + u64::from(line.complete)
     }
 
-    /// The last bytes that were read.
+    /// The last bytes that were read, as many as anybody asks for. (Not so behind a line that is too long.)
     pub(crate) fn tail(&self) -> &[u8] {
-        self.buffer.get(..self.end).unwrap_or(&[])
+        let from = self.end.saturating_sub(TAIL);
+        self.buffer.get(from..self.end).unwrap_or(&[])
     }
 
     /// The next line with one of the needles, or one that is no record.
@@ -259,28 +268,31 @@ impl<R: Read> Lines<R> {
             self.start = 0;
             self.complete = 0;
             self.end = 0;
-        } else if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.offset += self.start as u64;
-            self.end -= self.start;
-            self.complete = self.complete.saturating_sub(self.start);
-            self.start = 0;
+        } else if self.start > TAIL {
+            let from = self.start - TAIL;
+            self.buffer.copy_within(from..self.end, 0);
+            self.offset += from as u64;
+            self.end -= from;
+            self.complete = self.complete.saturating_sub(from);
+            self.start = TAIL;
         }
         self.found = None;
         if self.end < self.buffer.len() {
             if self.buffer.len() > KEPT && self.end < CHUNK {
-                self.buffer.truncate(CHUNK);
+                self.buffer.truncate(TAIL + CHUNK);
                 self.buffer.shrink_to_fit();
             }
             return;
         }
-        if self.end >= LONGEST {
+        if self.end - self.start > LONGEST {
             self.overlong = true;
             self.make_room();
             return;
         }
-        // Half as much again: memory stays near the longest line.
-        let length = self.end + (self.end / 2).max(CHUNK);
+        // Half as much again: memory stays near the longest line. But no more than the longest line and its
+        // end, so that all readers agree on which one that is.
+        let length = self.end + (self.end / 2).max(TAIL + CHUNK);
+        let length = length.min(self.start + LONGEST + 1);
         self.buffer.reserve_exact(length - self.end);
         self.buffer.resize(length, 0);
     }

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use crate::ahead::{Ahead, Found};
-use crate::document::{self, Judge, Verdict};
+use crate::document::{self, Verdict};
 use crate::event::Event;
 use crate::format::{ALL_LINES, Decode, Format, Output, recognise};
 use crate::lines::{Lines, Step};
@@ -41,7 +41,7 @@ pub struct Options {
 /// ```
 pub fn read<R: Read>(input: R, options: Options) -> Reader<R> {
     Reader {
-        state: State::Start(Lines::new(input), Judge::default()),
+        state: State::Start(Lines::new(input), Asked::default()),
         decoder: Format::ClaudeTranscript.decoder(),
         out: Output::default(),
         options,
@@ -82,10 +82,41 @@ pub struct Reader<R> {
 }
 
 enum State<R> {
-    Start(Lines<R>, Judge),
+    Start(Lines<R>, Asked),
     Lines(Lines<R>),
     Ahead(Box<Ahead>),
     Done,
+}
+
+/// How much of the beginning was seen when it was asked whether the log is one document.
+///
+/// It is asked again when there is twice as much, when the first line is whole, and when no more comes:
+/// so it costs no more than the beginning is long, in whatever pieces that comes in, and nobody waits
+/// for a line that is there.
+#[derive(Debug, Default)]
+struct Asked {
+    length: usize,
+    has_line: bool,
+    /// How many bytes were looked at, each as often as it was.
+    #[cfg(test)]
+    work: usize,
+}
+
+impl Asked {
+    fn is_due<R: Read>(&self, lines: &Lines<R>) -> bool {
+        let length = lines.ahead().len();
+        length >= HEAD || length >= 2 * self.length || lines.has_line() != self.has_line
+    }
+
+    fn verdict<R: Read>(&mut self, lines: &Lines<R>) -> Verdict {
+        self.length = lines.ahead().len();
+        self.has_line = lines.has_line();
+        #[cfg(test)]
+        {
+            self.work += self.length;
+        }
+        document::verdict(lines.ahead())
+    }
 }
 
 /// What the beginning of a log tells of it. Its format is `None` if that is not a log of any known agent.
@@ -155,7 +186,7 @@ impl<R: Read> Reader<R> {
     /// Reads on a little. `false` if there is no more, for now.
     fn advance(&mut self) -> io::Result<bool> {
         match std::mem::replace(&mut self.state, State::Done) {
-            State::Start(lines, judge) => self.begin(lines, judge),
+            State::Start(lines, asked) => self.begin(lines, asked),
             State::Lines(lines) => self.line(lines),
             State::Ahead(ahead) => self.line_ahead(ahead),
             State::Done => Ok(false),
@@ -163,25 +194,40 @@ impl<R: Read> Reader<R> {
     }
 
     /// Sees whether the log is one document or one of lines.
-    fn begin(&mut self, mut lines: Lines<R>, mut judge: Judge) -> io::Result<bool> {
-        let verdict = judge.look(lines.ahead());
-        if verdict == Verdict::Yes {
+    fn begin(&mut self, mut lines: Lines<R>, mut asked: Asked) -> io::Result<bool> {
+        if !asked.is_due(&lines) && lines.fill()? {
+            self.state = State::Start(lines, asked);
+            return Ok(true);
+        }
+        let verdict = asked.verdict(&lines);
+        let unsure = matches!(verdict, Verdict::Unsure | Verdict::IfAlone);
+        if unsure
+            && lines.ahead().len() < HEAD
+            && (lines.fill()? || self.options.follow && lines.ahead().is_empty())
+        {
+            let more = !lines.ahead().is_empty();
+            self.state = State::Start(lines, asked);
+            return Ok(more);
+        }
+        if matches!(verdict, Verdict::Yes | Verdict::IfAlone) {
             let (head, rest) = lines.into_rest();
+            let mark = document::BYTE_ORDER_MARK;
+            let skipped = if head.starts_with(mark) {
+                mark.len()
+            } else {
+                0
+            } as u64;
+            let mut head = Cursor::new(head);
+            head.set_position(skipped);
             let mut input = Counted {
-                input: Cursor::new(head).chain(rest),
-                bytes: 0,
+                input: head.chain(rest),
+                bytes: skipped,
             };
             document::read(&mut input, &mut self.out);
             // What stands behind damage is part of the log all the same, however it came in.
             io::copy(&mut input, &mut io::sink())?;
             self.out.report.bytes = input.bytes;
             return Ok(true);
-        }
-        let unsure = verdict == Verdict::Unsure && lines.ahead().len() < HEAD;
-        if unsure && (lines.fill()? || self.options.follow && lines.ahead().is_empty()) {
-            let more = !lines.ahead().is_empty();
-            self.state = State::Start(lines, judge);
-            return Ok(more);
         }
         self.state = State::Lines(lines);
         Ok(true)
@@ -203,7 +249,7 @@ impl<R: Read> Reader<R> {
             Found::TooLong(number) => self.out.report.fault(FaultKind::TooLong, number, ""),
             Found::End => {
                 (self.out.report.lines, self.out.report.bytes) = ahead.position();
-                self.out.report.time(last_time(&ahead.tail()));
+                self.out.report.ended(last_time(&ahead.tail()));
                 self.decoder.end(&mut self.out);
                 return Ok(true);
             }
@@ -245,12 +291,12 @@ impl<R: Read> Reader<R> {
             }
             Step::TooLong(number) => self.out.report.fault(FaultKind::TooLong, number, ""),
             Step::End if self.options.follow => {
+                self.out.report.ended(last_time(lines.tail()));
                 self.state = State::Lines(lines);
                 return Ok(false);
             }
             Step::End => {
-                let last = last_time(lines.tail());
-                self.out.report.time(last);
+                self.out.report.ended(last_time(lines.tail()));
                 self.decoder.end(&mut self.out);
                 return Ok(true);
             }
@@ -283,7 +329,7 @@ fn take(
     out: &mut Output,
 ) {
     let text = bytes.trim_ascii();
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let text = text.strip_prefix(document::BYTE_ORDER_MARK).unwrap_or(text);
     if text.is_empty() {
         return;
     }
@@ -291,8 +337,9 @@ fn take(
         if let Some(records) = sniffed.as_deref_mut()
             && out.report.format.is_none()
         {
+            // One that cannot be read as it stands comes again, mended.
+            out.report.format = recognise(json, &mut out.report)?;
             *records += 1;
-            out.report.format = recognise(json, &mut out.report);
             if let Some(format) = out.report.format {
                 *decoder = adapted(format, std::mem::replace(decoder, format.decoder()));
             }
@@ -363,3 +410,7 @@ impl<R: Read> Read for Counted<R> {
 #[cfg(test)]
 #[path = "read_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "odd_tests.rs"]
+mod odd_tests;

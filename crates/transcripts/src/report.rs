@@ -180,6 +180,11 @@ impl Report {
         }
     }
 
+    /// Notes the time of a record at the end, whatever was looked at before.
+    pub(crate) fn ended(&mut self, time: Option<Timestamp>) {
+        self.ended = self.ended.max(time);
+    }
+
     pub(crate) fn time(&mut self, time: Option<Timestamp>) {
         if time.is_some() {
             self.started = self.started.or(time);

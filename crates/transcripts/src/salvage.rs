@@ -53,8 +53,10 @@ pub(crate) fn records(line: &[u8]) -> Salvaged {
 pub(crate) fn needs_mending(record: &[u8]) -> bool {
     static ESCAPE: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new("\\u"));
     ESCAPE.find(record).is_some()
-        && std::str::from_utf8(record)
-            .is_ok_and(|text| matches!(without_lone_surrogates(text), Cow::Owned(_)))
+        && matches!(
+            without_lone_surrogates(&String::from_utf8_lossy(record)),
+            Cow::Owned(_)
+        )
 }
 
 /// A record with each field once, the last one, as most readers of JSON take it.
@@ -68,26 +70,34 @@ pub(crate) fn normal(record: &str) -> Option<String> {
 fn several(text: &str) -> (Vec<String>, bool) {
     let mut records = Vec::new();
     let mut broken = false;
-    // Behind a cut, each attempt may read to the end in vain; together they may read the line a few
-    // times and no more.
+    // Behind a cut, each attempt may read on in vain, to the end at worst; together they may read the
+    // line a few times and no more.
     let mut budget = text.len().saturating_mul(8).saturating_add(1 << 20);
     let mut rest = text;
     while !rest.is_empty() {
         let mut values = Deserializer::from_str(rest).into_iter::<&RawValue>();
-        let read = if let Some(Ok(value)) = values.next() {
-            let value = value.get();
-            if value.starts_with('{') && (!broken || is_whole(value)) {
-                records.push(value.to_owned());
+        let read = match values.next() {
+            Some(Ok(value)) => {
+                let value = value.get();
+                if value.starts_with('{') && (!broken || is_whole(value)) {
+                    records.push(value.to_owned());
+                }
+                values.byte_offset()
             }
-            values.byte_offset()
-        } else {
-            broken = true;
-            let (Some(left), Some(next)) = (budget.checked_sub(rest.len()), record_begin(rest))
-            else {
-                break;
-            };
-            budget = left;
-            next
+            failed => {
+                broken = true;
+                let in_vain = match failed {
+                    // A line has no line end in it, so the column is how far it was read.
+                    Some(Err(error)) if error.line() == 1 => error.column().min(rest.len()),
+                    _ => rest.len(),
+                };
+                let (Some(left), Some(next)) = (budget.checked_sub(in_vain), record_begin(rest))
+                else {
+                    break;
+                };
+                budget = left;
+                next
+            }
         };
         rest = rest.get(read..).unwrap_or("").trim_start();
     }
@@ -130,7 +140,7 @@ fn is_whole(object: &str) -> bool {
 }
 
 /// The JSON text with each escape of half a surrogate pair replaced by that of U+FFFD.
-fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
+pub(crate) fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut mended = String::new();
     let mut taken = 0;
     let mut at = 0;

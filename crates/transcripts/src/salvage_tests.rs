@@ -23,6 +23,17 @@ fn behind_a_cut_only_whole_records_count() {
     assert_eq!(faults, [FaultKind::Malformed]);
 }
 
+/// What was read of the broken record is not paid for again and again.
+#[test]
+fn a_record_behind_a_cut_one_with_many_parts_is_found() {
+    let parts =
+        r#"{"type":"text","text":"long enough to be a paragraph of some message"},"#.repeat(3_000);
+    let line = format!(r#"{{"type":"x","content":[{parts}{{"ty{{"type":"user","sessionId":"s"}}"#);
+    let (records, faults) = salvaged(&line);
+    assert_eq!(records, [r#"{"type":"user","sessionId":"s"}"#]);
+    assert_eq!(faults, [FaultKind::Malformed]);
+}
+
 #[test]
 fn json_that_is_no_object_is_no_record() {
     let (records, faults) = salvaged(r#""massive error""#);
