@@ -76,7 +76,8 @@ fn server() -> Server {
             ),
             call("c5", "TaskList", json!({})),
         ]),
-        Reply::text("The lexer stands."),
+        // Enough to make a compaction worth it.
+        Reply::text(&"The lexer stands. ".repeat(6_000)),
         Reply::turn([call(
             "c6",
             "TaskUpdate",
