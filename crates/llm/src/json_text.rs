@@ -15,10 +15,17 @@ pub struct JsonText(Box<str>);
 
 impl JsonText {
     /// Takes a text, if it is JSON that can be parsed: not deeper than 127 levels, no number out of
-    /// range, no half of a surrogate pair.
+    /// range, no half of a surrogate pair. Line ends between its parts become spaces, so that it is one
+    /// line in whatever it is written into.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<Checked>(text)?;
-        Ok(Self(text.trim().into()))
+        let text = text.trim();
+        // In strings they can only stand escaped.
+        Ok(Self(if text.contains(['\n', '\r']) {
+            text.replace(['\n', '\r'], " ").into()
+        } else {
+            text.into()
+        }))
     }
 
     /// The text.
@@ -123,6 +130,10 @@ mod tests {
         assert_eq!(JsonText::parse(text.text()).unwrap(), text);
         assert_eq!(text.as_raw().unwrap().get(), text.text());
         assert_eq!(JsonText::parse(" [ 1 ]\n").unwrap().text(), "[ 1 ]");
+        // BR-106: what a log has is one line for every reader.
+        let text = JsonText::parse("[\r\n1,\n\"a\\n\"\r]").unwrap();
+        assert_eq!(text.text(), r#"[  1, "a\n" ]"#);
+        assert_eq!(text.to_value(), json!([1, "a\n"]));
     }
 
     #[test]

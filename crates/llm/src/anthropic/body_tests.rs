@@ -322,3 +322,14 @@ fn counted_requests_of_a_session() {
         std::hint::black_box(body.to_stream());
     }
 }
+
+/// A log whose first line somebody lost begins with an answer, and the provider wants the user first.
+#[test]
+fn an_answer_without_a_beginning_has_a_word_of_the_user_before_it() {
+    let items = vec![assistant(vec![text("On it goes.")]), user("go on")];
+    insta::assert_snapshot!(messages(&older(), items), @r#"
+    {"role":"user","content":[{"type":"text","text":"(The beginning of this conversation is missing.)"}]}
+    {"role":"assistant","content":[{"type":"text","text":"On it goes."}]}
+    {"role":"user","content":[{"type":"text","text":"go on"}]}
+    "#);
+}

@@ -120,6 +120,10 @@ impl Messages {
         if blocks.is_empty() {
             return;
         }
+        if self.open.is_none() {
+            // The first message must be the user's.
+            self.text(Role::User, outgoing::NO_BEGINNING);
+        }
         if self.open != Some(Role::Assistant) {
             self.last_answer = Answer {
                 begins_with_reasoning: matches!(blocks.first(), Some(AssistantBlock::Reasoning(_))),

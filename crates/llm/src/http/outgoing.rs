@@ -11,6 +11,9 @@ use crate::{Arguments, SystemMessage, ToolResult};
 
 /// What a user message without any content is sent as; providers refuse empty messages.
 pub(crate) const EMPTY_MESSAGE: &str = "(empty message)";
+
+/// What stands in front of an answer that nothing stands before: somebody lost the beginning of a log.
+pub(crate) const NO_BEGINNING: &str = "(The beginning of this conversation is missing.)";
 /// What a result without any text is sent as.
 const EMPTY_RESULT: &str = "(no output)";
 

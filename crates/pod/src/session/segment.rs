@@ -174,14 +174,13 @@ fn parse(mut file: impl BufRead, path: &Path, salvage: bool) -> Result<Contents,
 /// takes a request with a result without its call.
 #[derive(Default)]
 struct Order {
-    /// The lines of the entries so far.
-    lines: HashMap<Uuid, u64>,
+    ids: Ids,
     row: Row,
 }
 
 impl Order {
     fn next(&mut self, line: u64, entry: &Entry, before: &Contents) -> Result<(), String> {
-        if let Some(first) = self.lines.insert(entry.id, line) {
+        if let Some(first) = self.ids.insert(entry.id, line) {
             return Err(format!("entry {} stands at line {first} too", entry.id));
         }
         self.row.push(&entry.item).map_err(|violation| {
@@ -193,6 +192,28 @@ impl Order {
             let unknown = unknown.unwrap_or_default();
             format!("a line is missing, moved or doubled here ({what}){unknown}")
         })
+    }
+}
+
+/// The ids of entries and their lines. Later ids sort behind earlier ones unless a clock was wrong, so
+/// most are seen to be new by one look at the last.
+#[derive(Default)]
+struct Ids {
+    rising: Vec<(Uuid, u64)>,
+    others: HashMap<Uuid, u64>,
+}
+
+impl Ids {
+    /// Adds an id. Gives the line where it stands already, if it does.
+    fn insert(&mut self, id: Uuid, line: u64) -> Option<u64> {
+        if self.rising.last().is_none_or(|(last, _)| *last < id) {
+            self.rising.push((id, line));
+            return None;
+        }
+        match self.rising.binary_search_by_key(&id, |(id, _)| *id) {
+            Ok(at) => self.rising.get(at).map(|(_, line)| *line),
+            Err(_) => self.others.insert(id, line),
+        }
     }
 }
 

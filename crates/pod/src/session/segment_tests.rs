@@ -337,3 +337,16 @@ fn the_example_in_the_documentation_is_a_segment() {
     let tasks = crate::testing::tasks_of(contents.entries.iter().map(|it| &it.entry));
     assert_eq!(tasks.len(), 1);
 }
+
+/// Ids need not rise: a clock may have been wrong.
+#[test]
+fn an_id_is_found_again_wherever_it_stands() {
+    let id = |number: u64| Uuid::from_u64_pair(number, 0);
+    let mut ids = Ids::default();
+    for (line, number) in (1..).zip([5, 3, 9, 4, 7]) {
+        assert_eq!(ids.insert(id(number), line), None, "{number}");
+    }
+    for (line, number) in (1..).zip([5, 3, 9, 4, 7]) {
+        assert_eq!(ids.insert(id(number), 100), Some(line), "{number}");
+    }
+}
