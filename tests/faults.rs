@@ -330,7 +330,9 @@ fn a_clock_that_is_wrong_changes_nothing() {
     let mut right = Trial::new(Fault::Short, usize::MAX);
     let wanted = right.go();
 
-    let clocks: [(&str, fn(i64) -> i64); 5] = [
+    /// The time at the nth look.
+    type Time = fn(i64) -> i64;
+    let clocks: [(&str, Time); 5] = [
         ("stands", |_| 56 * YEAR),
         ("runs back", |look| 56 * YEAR - look * 1000),
         ("jumps", |look| look * 7919 % 101 * 50 * YEAR),
