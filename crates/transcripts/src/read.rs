@@ -277,6 +277,7 @@ impl<R: Read> Reader<R> {
         if matches!(step, Step::End) && !self.options.follow {
             step = lines.last().unwrap_or(Step::End);
         }
+        let before = self.out.report.bytes;
         (self.out.report.lines, self.out.report.bytes) = lines.position();
         match step {
             Step::Line(line) => {
@@ -291,7 +292,10 @@ impl<R: Read> Reader<R> {
             }
             Step::TooLong(number) => self.out.report.fault(FaultKind::TooLong, number, ""),
             Step::End if self.options.follow => {
-                self.out.report.ended(last_time(lines.tail()));
+                // The time of a record that matters is known; of others that came the last one is asked.
+                if self.out.report.bytes != before {
+                    self.out.report.ended(last_time(lines.tail()));
+                }
                 self.state = State::Lines(lines);
                 return Ok(false);
             }
