@@ -90,7 +90,7 @@ impl Response {
                 Content::Reasoning(Reasoning {
                     text: thinking,
                     signature: Some(signature).filter(|signature| !signature.is_empty()),
-                    redacted: None,
+                    ..Reasoning::default()
                 })
             }
             WireBlock::RedactedThinking { data } => Content::Reasoning(Reasoning {

@@ -1,8 +1,9 @@
-//! What the tests of both wires share: responses to read, and random conversations to write.
+//! What the tests of the wires share: responses to read, and random conversations to write.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::Vendor;
 use super::endpoint::Decoder;
@@ -10,7 +11,7 @@ use super::failure::Service;
 use super::sse;
 use crate::{
     Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Item, ModelError, Origin,
-    Reasoning, Request, SystemMessage, ToolCall, ToolResult, UserMessage, rules,
+    Reasoning, Request, Sealed, SystemMessage, ToolCall, ToolResult, UserMessage, rules,
 };
 
 /// Reads a whole event stream.
@@ -79,7 +80,20 @@ pub(crate) fn reasoning(text: &str, signature: Option<&str>) -> AssistantBlock {
     AssistantBlock::Reasoning(Reasoning {
         text: text.to_owned(),
         signature: signature.map(str::to_owned),
-        redacted: None,
+        ..Reasoning::default()
+    })
+}
+
+/// Reasoning that the server at an address sealed.
+pub(crate) fn sealed(by: &str, data: &str) -> AssistantBlock {
+    let item =
+        json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": data });
+    AssistantBlock::Reasoning(Reasoning {
+        sealed: Some(Sealed {
+            by: by.to_owned(),
+            item: item.into(),
+        }),
+        ..Reasoning::default()
     })
 }
 
@@ -126,6 +140,7 @@ pub(crate) fn items() -> impl Strategy<Value = Vec<Arc<Item>>> {
             |(said, thought, signature, calls)| {
                 let mut blocks = vec![
                     reasoning(&thought, signature.as_deref()),
+                    sealed("127.0.0.1:1", &thought),
                     AssistantBlock::Text(said),
                 ];
                 let mut results = Vec::new();
@@ -186,6 +201,44 @@ pub(crate) fn grow<B>(
         }
     }
     bodies
+}
+
+/// Checks the requests of a conversation that grows: what was written for an earlier one makes no
+/// difference to a later one, and each extends the one before. `past` gives the text of a request as
+/// far as no later one may change it.
+pub(crate) fn grows(
+    items: &[Arc<Item>],
+    body: impl Fn(&Conversation) -> String,
+    past: impl Fn(&str) -> String,
+) -> Result<(), TestCaseError> {
+    let bodies = grow(items, &body);
+    for (length, grown) in &bodies {
+        let fresh = Conversation::new(items.iter().take(*length).cloned().collect());
+        prop_assert_eq!(grown, &body(&fresh));
+        prop_assert!(
+            serde_json::from_str::<serde_json::Value>(grown).is_ok(),
+            "{}",
+            grown
+        );
+    }
+    for pair in bodies.windows(2) {
+        let [(_, earlier), (_, later)] = pair else {
+            continue;
+        };
+        let (earlier, later) = (past(earlier), past(later));
+        prop_assert!(later.starts_with(&earlier), "{}\n{}", earlier, later);
+    }
+    Ok(())
+}
+
+/// The text of a request as far as no later one may change it, where the conversation is the field
+/// `array` at its end.
+pub(crate) fn past(body: &str, array: &str) -> String {
+    let start = format!(r#""{array}":["#);
+    let items = body.split_once(&start).map_or("", |(_, items)| items);
+    let open = items.strip_suffix(r#""}]}"#);
+    let closed = items.strip_suffix("]}");
+    open.or(closed).expect("the end of a request").to_owned()
 }
 
 /// Reads an event stream that comes in pieces.
