@@ -26,6 +26,8 @@ pub(super) struct Response {
     has_refused: bool,
     /// Whether the end of the response was announced.
     is_complete: bool,
+    /// Whether that end is the model's own, and nothing from outside cut the answer.
+    is_whole: bool,
 }
 
 /// An item while it arrives.
@@ -62,6 +64,7 @@ impl Response {
             has_started: false,
             has_refused: false,
             is_complete: false,
+            is_whole: false,
         }
     }
 
@@ -253,14 +256,15 @@ impl Response {
         let reason = response.incomplete_details.reason.clone();
         self.start(response, watch);
         self.is_complete = true;
+        self.is_whole = kind == "response.completed";
         let has_calls = self
             .blocks
             .iter()
             .any(|block| matches!(block.content, Content::Call { .. }));
         self.message.stop_reason = match reason.as_deref() {
-            _ if kind == "response.completed" && has_calls => StopReason::ToolUse,
-            _ if kind == "response.completed" && self.has_refused => StopReason::Refusal,
-            _ if kind == "response.completed" => StopReason::EndTurn,
+            _ if self.is_whole && has_calls => StopReason::ToolUse,
+            _ if self.is_whole && self.has_refused => StopReason::Refusal,
+            _ if self.is_whole => StopReason::EndTurn,
             Some("max_output_tokens") => StopReason::MaxTokens,
             Some("content_filter") => StopReason::Refusal,
             Some(other) => StopReason::Other(other.to_owned()),
@@ -334,6 +338,7 @@ impl Decoder for Response {
             mut message,
             blocks,
             is_complete,
+            is_whole,
             ..
         } = self;
         if !is_complete {
@@ -341,10 +346,6 @@ impl Decoder for Response {
                 "it ended before `response.completed`".to_owned(),
             ));
         }
-        let is_whole = matches!(
-            message.stop_reason,
-            StopReason::EndTurn | StopReason::ToolUse | StopReason::Refusal
-        );
         let last = blocks.len().saturating_sub(1);
         for (position, block) in blocks.into_iter().enumerate() {
             message.content.push(match block.content {

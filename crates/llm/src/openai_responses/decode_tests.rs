@@ -148,13 +148,12 @@ fn what_was_not_streamed_is_taken_from_the_end() {
 }
 
 #[test]
-fn a_call_that_the_limit_cut_is_left_out() {
+fn a_call_that_the_limit_or_a_filter_cut_is_left_out() {
     let whole = || vec![added(0, &call("a", "{}")), done(0, &call("a", "{}"))];
     let begun = |more: Vec<String>| {
         let mut events = whole();
         events.push(added(1, &call("b", "")));
         events.extend(more);
-        events.push(ended("incomplete", r#"{"reason":"max_output_tokens"}"#));
         events
     };
     let cut_item = r#"{"type":"function_call","call_id":"b","name":"T","arguments":"{}","status":"incomplete"}"#;
@@ -165,9 +164,16 @@ fn a_call_that_the_limit_cut_is_left_out() {
         begun(vec![done(1, &call("b", ""))]),
         begun(vec![done(1, cut_item)]),
     ] {
-        let message = response(&events).unwrap_or_else(|error| panic!("{error}: {events:?}"));
-        assert_eq!(calls(&message), [("a", "{}")], "{events:?}");
-        assert_eq!(message.stop_reason, StopReason::MaxTokens);
+        for (reason, expected) in [
+            ("max_output_tokens", StopReason::MaxTokens),
+            ("content_filter", StopReason::Refusal),
+        ] {
+            let end = ended("incomplete", &format!(r#"{{"reason":"{reason}"}}"#));
+            let message = response(&[events.clone(), vec![end]].concat());
+            let message = message.unwrap_or_else(|error| panic!("{error}: {events:?}"));
+            assert_eq!(calls(&message), [("a", "{}")], "{events:?}");
+            assert_eq!(message.stop_reason, expected);
+        }
     }
 }
 

@@ -62,8 +62,9 @@ impl Input {
                 AssistantBlock::Reasoning(block) => reasoning.push(block),
                 AssistantBlock::Text(text) => {
                     self.reasoning(&mut reasoning);
+                    // Without its type llama.cpp does not know what it is.
                     self.said()
-                        .raw(r#"{"role":"assistant","content":"#)
+                        .raw(r#"{"type":"message","role":"assistant","content":"#)
                         .value(text)
                         .raw("}");
                 }

@@ -1,5 +1,5 @@
 //! The rules of OpenAI Responses: the types of OpenAI's package for Python (`openai` 3.57.0,
-//! `openai.types.responses`), and what its servers refuse beyond them.
+//! `openai.types.responses`), and what OpenAI and llama.cpp refuse beyond them.
 
 use std::collections::HashSet;
 
@@ -160,7 +160,12 @@ fn check_input(body: &Map<String, Value>, found: &mut Findings) {
                 );
             }
             "system" | "assistant" => {
-                found.only(item, &place, &["role", "content"]);
+                found.only(item, &place, &["type", "role", "content"]);
+                found.require(
+                    kind != "assistant" || text(item, "type") == "message",
+                    &place,
+                    "cannot determine the type of the item",
+                );
                 found.require(
                     has_text(item, "content"),
                     &place,

@@ -76,7 +76,7 @@ fn sound(wire: Wire) -> Value {
                 { "role": "user", "content": "a" },
                 { "role": "system", "content": "n" },
                 { "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e" },
-                { "role": "assistant", "content": "b" },
+                { "type": "message", "role": "assistant", "content": "b" },
                 { "type": "function_call", "call_id": "c1", "name": "T", "arguments": "{}" },
                 { "type": "function_call", "call_id": "c2", "name": "T", "arguments": "{}" },
                 { "type": "function_call_output", "call_id": "c1", "output": "r" },
@@ -302,6 +302,7 @@ fn every_rule_of_responses_is_kept() {
         ("/input/2/encrypted_content", json!("")),
         ("/input/3", said.clone()),
         ("/input/3/content", json!("")),
+        ("/input/3/type-", json!(null)),
         ("/input/4/call_id", json!("c 1")),
         ("/input/4/call_id", json!("c2")),
         ("/input/4/name", json!("a.b")),
@@ -312,7 +313,10 @@ fn every_rule_of_responses_is_kept() {
         ("/input/6/output", json!("")),
         ("/input/6/is_error", json!(true)),
         ("/input/7-", json!(null)),
-        ("/input/8", json!({ "role": "assistant", "content": "x" })),
+        (
+            "/input/8",
+            json!({ "type": "message", "role": "assistant", "content": "x" }),
+        ),
         (
             "/input/8",
             json!({ "type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "e" }),
