@@ -248,6 +248,14 @@ impl Refusal {
     }
 }
 
+/// The provider breaks its own protocol; another attempt may do better.
+pub(crate) fn out_of_order(what: &str) -> ModelError {
+    ModelError::Provider {
+        status: None,
+        message: format!("its stream is out of order: {what}"),
+    }
+}
+
 #[cfg(test)]
 #[path = "failure_tests.rs"]
 mod tests;

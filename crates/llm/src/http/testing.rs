@@ -10,8 +10,9 @@ use super::endpoint::Decoder;
 use super::failure::Service;
 use super::sse;
 use crate::{
-    Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Item, ModelError, Origin,
-    Reasoning, Request, Sealed, SystemMessage, ToolCall, ToolResult, UserMessage, rules,
+    Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Image, Item, ModelError,
+    Origin, Reasoning, Request, Sealed, SystemMessage, ToolCall, ToolResult, UserMessage, UserPart,
+    rules,
 };
 
 /// Reads a whole event stream.
@@ -118,6 +119,42 @@ pub(crate) fn failure(id: &str, text: &str) -> Item {
 
 pub(crate) fn conversation(items: Vec<Item>) -> Conversation {
     Conversation::new(items.into_iter().map(Arc::new).collect())
+}
+
+/// What a server would refuse as it is: blank texts, answers in a row, arguments that are none.
+pub(crate) fn awkward() -> Vec<Item> {
+    vec![
+        user("a"),
+        user("  "),
+        assistant(vec![reasoning("hm", None), text("\n")]),
+        user("b"),
+        Item::User(UserMessage {
+            content: vec![
+                UserPart::Text("look".to_owned()),
+                UserPart::Image(Image {
+                    media_type: "image/png".to_owned(),
+                    data: "AAAA".to_owned(),
+                }),
+            ],
+        }),
+        assistant(vec![text("one"), text("two")]),
+        assistant(vec![text("three"), call("c1", "{\"a\":")]),
+        failure("c1", "Error: no"),
+        assistant(vec![call("c2", "{}")]),
+        result("c2", ""),
+    ]
+}
+
+/// What the runtime says, at the begin, behind an answer and at the end.
+pub(crate) fn noted() -> Vec<Item> {
+    vec![
+        system(Origin::Summary, "So far ..."),
+        system(Origin::TaskSnapshot, "1. lexer"),
+        user("go on"),
+        assistant(vec![text("ok")]),
+        user("b"),
+        system(Origin::Reminder, "tasks are open"),
+    ]
 }
 
 /// Random items that keep the rules, but for the end.

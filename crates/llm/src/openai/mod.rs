@@ -3,8 +3,11 @@
 
 pub(crate) mod row;
 
+use bytes::Bytes;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
+use serde_json::Value;
 
+use crate::http::body::Body;
 use crate::http::endpoint::{Endpoint, Setup};
 use crate::http::{RetryPolicy, Secret, Timeouts, Vendor};
 use crate::{Capability, ModelError};
@@ -70,4 +73,16 @@ impl Config {
             retry: self.retry.clone(),
         })
     }
+}
+
+/// A request: an object that begins with `head`, goes on with `prefix` up to the bracket of the
+/// conversation, and ends behind it. The conversation is what `row` has.
+pub(crate) fn body(head: &Value, prefix: Bytes, row: &mut row::Row) -> Body {
+    let mut body = Body::default();
+    let head = head.to_string();
+    body.push(head.strip_suffix('}').unwrap_or_default().to_owned() + ",");
+    body.push(prefix);
+    row.write(&mut body);
+    body.push("}");
+    body
 }

@@ -18,6 +18,7 @@ use crate::http::body::Body;
 use crate::http::endpoint::Endpoint;
 use crate::http::prefix::Prefix;
 use crate::http::transcript::{Transcripts, check};
+use crate::openai;
 pub use crate::openai::{BASE_URL, Config};
 use crate::{AssistantMessage, Capability, Delta, Model, ModelError, Request};
 
@@ -58,17 +59,10 @@ impl OpenAiChat {
         let start = || encode::Messages::new(system_in_conversation);
         self.transcripts
             .read(request.conversation, start, |messages| {
-                if !messages.is_answerable() {
-                    return Err(ModelError::Malformed("it asks nothing".to_owned()));
-                }
-                let mut body = Body::default();
-                // The object goes on with the prefix.
-                let head = self.head(request).to_string();
-                body.push(head.strip_suffix('}').unwrap_or_default().to_owned() + ",");
-                body.push(prefix);
-                messages.write(&mut body);
-                body.push("}");
-                Ok(body)
+                let row = messages
+                    .answerable()
+                    .ok_or_else(|| ModelError::Malformed("it asks nothing".to_owned()))?;
+                Ok(openai::body(&self.head(request), prefix, row))
             })
     }
 

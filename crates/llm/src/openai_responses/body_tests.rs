@@ -3,10 +3,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::http::testing::{
-    assistant, call, conversation, failure, grows, items, past, reasoning, request, result, sealed,
-    system, text, user,
+    assistant, awkward, call, conversation, failure, grows, items, noted, past, reasoning, request,
+    result, sealed, text, user,
 };
-use crate::{Conversation, Image, Item, Origin, ToolSpec, UserMessage, UserPart};
+use crate::{Conversation, Item, ToolSpec};
 
 /// Who is at the address of [`model`].
 const ADDRESS: &str = "127.0.0.1:1";
@@ -150,42 +150,13 @@ fn the_output_limit_is_one_that_is_accepted() {
 
 #[test]
 fn what_a_server_would_refuse_is_left_out_or_joined() {
-    let items = vec![
-        user("a"),
-        user("  "),
-        assistant(vec![reasoning("hm", None), text("\n")]),
-        user("b"),
-        Item::User(UserMessage {
-            content: vec![
-                UserPart::Text("look".to_owned()),
-                UserPart::Image(Image {
-                    media_type: "image/png".to_owned(),
-                    data: "AAAA".to_owned(),
-                }),
-            ],
-        }),
-        assistant(vec![text("one"), text("two")]),
-        assistant(vec![text("three"), call("c1", "{\"a\":")]),
-        failure("c1", "Error: no"),
-        assistant(vec![call("c2", "{}")]),
-        result("c2", ""),
-    ];
-    insta::assert_snapshot!(input("local", items));
+    insta::assert_snapshot!(input("local", awkward()));
 }
 
 #[test]
 fn system_messages() {
-    let items = || {
-        vec![
-            system(Origin::Summary, "So far ..."),
-            system(Origin::TaskSnapshot, "1. lexer"),
-            user("go on"),
-            assistant(vec![text("ok")]),
-            user("b"),
-            system(Origin::Reminder, "tasks are open"),
-        ]
-    };
-    insta::assert_snapshot!([input("local", items()), input("gpt-5.1", items())].join("\n\n"));
+    let both = ["local", "gpt-5.1"].map(|name| input(name, noted()));
+    insta::assert_snapshot!(both.join("\n\n"));
 }
 
 #[test]

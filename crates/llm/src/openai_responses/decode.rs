@@ -3,17 +3,16 @@
 //! Items are told apart by their place in the response, and where a server leaves that out, by their
 //! id: they may interleave. Items and events of kinds that are not known are skipped.
 
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::events::{WireEvent, WireItem, WirePart, WireResponse};
+use crate::http::called::Called;
 use crate::http::endpoint::Decoder;
-use crate::http::failure::{Refusal, Service};
+use crate::http::failure::{Refusal, Service, out_of_order};
 use crate::http::json;
 use crate::http::sse::Event;
-use crate::{
-    Arguments, AssistantBlock, AssistantMessage, Delta, ModelError, Reasoning, Sealed, StopReason,
-    ToolCall,
-};
+use crate::{AssistantBlock, AssistantMessage, Delta, ModelError, Reasoning, Sealed, StopReason};
 
 type Watch<'a> = &'a mut (dyn FnMut(Delta) + Send);
 
@@ -86,7 +85,7 @@ impl Response {
     fn start_item(
         &mut self,
         output_index: Option<u64>,
-        item: WireItem,
+        item: &WireItem,
         watch: Watch<'_>,
     ) -> Result<usize, ModelError> {
         if output_index.is_some() && self.blocks.iter().any(|it| it.output_index == output_index) {
@@ -97,7 +96,7 @@ impl Response {
             "message" => Content::Text(String::new()),
             "reasoning" => Content::Reasoning(Reasoning::default()),
             "function_call" => {
-                let id = item.call_id.filter(|id| !id.is_empty());
+                let id = item.call_id.clone().filter(|id| !id.is_empty());
                 let id = id.unwrap_or_else(|| format!("call_{index}"));
                 watch(Delta::CallStarted {
                     index,
@@ -106,7 +105,7 @@ impl Response {
                 });
                 Content::Call {
                     id,
-                    name: item.name,
+                    name: item.name.clone(),
                     arguments: String::new(),
                 }
             }
@@ -114,7 +113,7 @@ impl Response {
         };
         self.blocks.push(Block {
             output_index,
-            id: item.id.filter(|id| !id.is_empty()),
+            id: item.id.clone().filter(|id| !id.is_empty()),
             content,
             is_finished: false,
         });
@@ -203,14 +202,12 @@ impl Response {
         service: &Service,
         watch: Watch<'_>,
     ) -> Result<(), ModelError> {
-        let item: WireItem = serde_json::from_value(value.clone()).unwrap_or_default();
-        let position = match self.position(output_index, item.id.as_deref()) {
-            Some(position) => position,
-            None => {
-                let begin: WireItem = serde_json::from_value(value.clone()).unwrap_or_default();
-                self.start_item(output_index, begin, watch)?
-            }
-        };
+        let item = WireItem::deserialize(&value).unwrap_or_default();
+        let known = self.position(output_index, item.id.as_deref());
+        let position = match known {
+            Some(position) => Ok(position),
+            None => self.start_item(output_index, &item, watch),
+        }?;
         let index = self.place_of(position);
         let Some(block) = self.blocks.get_mut(position) else {
             return Ok(());
@@ -294,9 +291,8 @@ impl Decoder for Response {
                 self.start(wire.response.unwrap_or_default(), watch);
             }
             "response.output_item.added" => {
-                let item = wire.item.unwrap_or_default();
-                let item = serde_json::from_value(item).unwrap_or_default();
-                self.start_item(wire.output_index, item, watch)?;
+                let item = WireItem::deserialize(wire.item.unwrap_or_default());
+                self.start_item(wire.output_index, &item.unwrap_or_default(), watch)?;
             }
             "response.output_text.delta"
             | "response.refusal.delta"
@@ -357,23 +353,17 @@ impl Decoder for Response {
                     name,
                     arguments,
                 } => {
-                    let is_begun = !arguments.is_empty() || position < last;
-                    let arguments = Arguments::new(arguments);
-                    let is_cut = !block.is_finished || !is_begun || arguments.parse().is_err();
-                    if is_cut && !is_whole {
-                        tracing::debug!(name, "a call that the answer's end cut is left out");
-                        continue;
-                    }
-                    if !block.is_finished {
-                        return Err(ModelError::Cut(format!(
-                            "it ended within a call of `{name}`"
-                        )));
-                    }
-                    AssistantBlock::ToolCall(ToolCall {
+                    let called = Called {
                         id,
                         name,
                         arguments,
-                    })
+                        is_finished: block.is_finished,
+                        is_last: position == last,
+                    };
+                    match called.block(is_whole)? {
+                        Some(call) => call,
+                        None => continue,
+                    }
                 }
             });
         }
@@ -440,14 +430,6 @@ fn sealed(item: Value, service: &Service) -> Option<Sealed> {
         by: service.address.clone(),
         item: Value::Object(item).into(),
     })
-}
-
-/// The provider breaks its own protocol; another attempt may do better.
-fn out_of_order(what: &str) -> ModelError {
-    ModelError::Provider {
-        status: None,
-        message: format!("its stream is out of order: {what}"),
-    }
 }
 
 #[cfg(test)]

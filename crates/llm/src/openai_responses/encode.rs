@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::json;
 
-use crate::http::body::{Body, Growing};
+use crate::http::body::Growing;
 use crate::http::outgoing::{self, is_blank};
 use crate::http::transcript::Transcript;
 use crate::openai::row::{Parts, Row};
@@ -42,14 +42,10 @@ impl Input {
         }
     }
 
-    /// Whether the model has the word.
-    pub(super) fn is_answerable(&self) -> bool {
-        !self.row.is_empty() && !self.is_answered
-    }
-
-    /// Appends the items to a body, each but the first one behind a comma, and closes the array.
-    pub(super) fn write(&mut self, body: &mut Body) {
-        self.row.write(body);
+    /// The row, if the model has the word.
+    pub(super) fn answerable(&mut self) -> Option<&mut Row> {
+        let is_answerable = !self.row.is_empty() && !self.is_answered;
+        is_answerable.then_some(&mut self.row)
     }
 
     fn assistant(&mut self, message: &AssistantMessage) {
