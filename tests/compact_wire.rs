@@ -1,49 +1,24 @@
 //! Compactions before providers that check every request: the made-up call of `TaskList` breaks no
 //! rule, and the prompt cache is warm again from the second request on.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use llm::http::{RetryPolicy, Secret};
-use llm::{Model, Usage, anthropic, openai_chat};
+use llm::Usage;
 use pod::{Compaction, Event, Pod, SessionStore, Status};
 use serde_json::{Value, json};
 use testkit::server::{Block, Reply, Server};
+use testkit::talk::model;
 use testkit::tools::FakeTool;
 
 /// How the provider is asked.
 #[derive(Clone, Copy)]
 struct Wire {
     model: &'static str,
-    is_anthropic: bool,
     reasons: bool,
 }
 
-fn wire(model: &'static str, is_anthropic: bool, reasons: bool) -> Wire {
-    Wire {
-        model,
-        is_anthropic,
-        reasons,
-    }
-}
-
-fn model(wire: Wire, url: &str) -> Arc<dyn Model> {
-    if wire.is_anthropic {
-        let config = anthropic::Config {
-            api_key: Some(Secret::new("sk-test")),
-            base_url: url.to_owned(),
-            retry: RetryPolicy::never(),
-            ..anthropic::Config::new(wire.model)
-        };
-        Arc::new(anthropic::Anthropic::new(config).unwrap())
-    } else {
-        let config = openai_chat::Config {
-            api_key: Some(Secret::new("sk-test")),
-            base_url: url.to_owned(),
-            retry: RetryPolicy::never(),
-            ..openai_chat::Config::new(wire.model)
-        };
-        Arc::new(openai_chat::OpenAiChat::new(config).unwrap())
-    }
+fn wire(model: &'static str, reasons: bool) -> Wire {
+    Wire { model, reasons }
 }
 
 fn is_workers(request: &Value) -> bool {
@@ -87,7 +62,7 @@ async fn check(wire: Wire) {
     let server = server(wire.reasons);
     let home = tempfile::tempdir().unwrap();
     let store = SessionStore::new(home.path()).durable(false);
-    let mut builder = Pod::builder(model(wire, &server.url()))
+    let mut builder = Pod::builder(model(wire.model, &server.url()))
         .directory(home.path())
         .compact_limits(pod::CompactLimits {
             between_requests: pod::Threshold::Tokens(9_000),
@@ -141,30 +116,40 @@ async fn check(wire: Wire) {
 
 #[tokio::test]
 async fn anthropic_without_reasoning() {
-    check(wire("claude-sonnet-4-5", true, false)).await;
+    check(wire("claude-sonnet-4-5", false)).await;
 }
 
 #[tokio::test]
 async fn anthropic_with_reasoning_that_must_come_first() {
-    check(wire("claude-sonnet-4-5", true, true)).await;
+    check(wire("claude-sonnet-4-5", true)).await;
 }
 
 #[tokio::test]
 async fn anthropic_with_adaptive_reasoning() {
-    check(wire("claude-sonnet-4-6", true, true)).await;
+    check(wire("claude-sonnet-4-6", true)).await;
 }
 
 #[tokio::test]
 async fn anthropic_with_system_messages_in_the_conversation() {
-    check(wire("claude-opus-5", true, true)).await;
+    check(wire("claude-opus-5", true)).await;
 }
 
 #[tokio::test]
 async fn openai() {
-    check(wire("gpt-4o", false, false)).await;
+    check(wire("openai:gpt-4o", false)).await;
 }
 
 #[tokio::test]
 async fn a_local_model_that_is_not_known() {
-    check(wire("my-model", false, false)).await;
+    check(wire("openai:my-model", false)).await;
+}
+
+#[tokio::test]
+async fn openai_responses_with_sealed_reasoning() {
+    check(wire("openai-responses:gpt-5.1", true)).await;
+}
+
+#[tokio::test]
+async fn openai_responses_of_a_model_that_is_not_known() {
+    check(wire("openai-responses:my-model", false)).await;
 }

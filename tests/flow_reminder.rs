@@ -4,11 +4,8 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::sync::{Arc, Mutex};
 
-use llm::http::RetryPolicy;
 use llm::scripted::{Answer, Scripted};
-use llm::{
-    AssistantMessage, Capability, Item, Model, ModelError, Origin, Request, anthropic, openai_chat,
-};
+use llm::{AssistantMessage, Capability, Item, Model, ModelError, Origin, Request};
 use pod::session::MemoryDisk;
 use pod::{Builder, Event, Pod, SessionStore, Status, TaskTools};
 use serde_json::{Value, json};
@@ -412,10 +409,17 @@ async fn br_093_open_tasks_begin_no_request() {
     }
 }
 
-/// Both wires send it so that their rules hold, and each request extends the one before it.
+/// Every wire sends it so that its rules hold, and each request extends the one before it.
 #[tokio::test]
-async fn reminders_keep_the_rules_of_both_wires() {
-    for name in ["claude-sonnet-4-6", "claude-opus-5-5", "gpt-5.1", "local"] {
+async fn reminders_keep_the_rules_of_every_wire() {
+    for name in [
+        "claude-sonnet-4-6",
+        "claude-opus-5-5",
+        "openai:gpt-5.1",
+        "openai:local",
+        "openai-responses:gpt-5.1",
+        "openai-responses:local",
+    ] {
         let mut request = 0;
         let server = Server::respond(move |_| {
             request += 1;
@@ -427,21 +431,7 @@ async fn reminders_keep_the_rules_of_both_wires() {
                 _ => Reply::text("Done."),
             }
         });
-        let model: Arc<dyn Model> = if name.starts_with("claude") {
-            let config = anthropic::Config {
-                base_url: server.url(),
-                retry: RetryPolicy::never(),
-                ..anthropic::Config::new(name)
-            };
-            Arc::new(anthropic::Anthropic::new(config).unwrap())
-        } else {
-            let config = openai_chat::Config {
-                base_url: server.url(),
-                retry: RetryPolicy::never(),
-                ..openai_chat::Config::new(name)
-            };
-            Arc::new(openai_chat::OpenAiChat::new(config).unwrap())
-        };
+        let model = testkit::talk::model(name, &server.url());
         let mut session = Session::with(model, |builder| builder.remind_after(3));
         session.run("go").await;
         assert_eq!(session.reminders().len(), 2, "{name}");

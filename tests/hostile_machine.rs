@@ -130,6 +130,7 @@ fn a_key_is_in_the_header_and_nowhere_else() {
     for (model, sdk) in [
         ("claude-sonnet-4-5", false),
         ("openai:gpt-4o", false),
+        ("openai-responses:gpt-5.1", false),
         ("claude-sonnet-4-5", true),
     ] {
         let world = World::new();

@@ -221,7 +221,11 @@ fn bombs_in_the_arguments_of_a_call_are_answered() {
         String::from("\u{feff}{}"),
         String::from("{\"taskid\":1,\"status\":\"completed\"} trailing"),
     ];
-    for model in ["claude-sonnet-4-5", "openai:gpt-4o"] {
+    for model in [
+        "claude-sonnet-4-5",
+        "openai:gpt-4o",
+        "openai-responses:gpt-5.1",
+    ] {
         let world = World::new();
         let mut first = vec![Block::call(
             "c0",

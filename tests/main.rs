@@ -60,6 +60,7 @@ mod wire_anthropic;
 mod wire_laws;
 mod wire_openai;
 mod wire_program;
+mod wire_responses;
 mod words;
 mod words_on_terminal;
 

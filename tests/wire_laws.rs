@@ -1,13 +1,13 @@
-//! Whatever is in a well-formed conversation, both wires send it so that every rule of the protocol
+//! Whatever is in a well-formed conversation, every wire sends it so that every rule of the protocol
 //! holds, and each request extends the one before.
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails, fails the test")]
 
 use std::sync::Arc;
 
-use llm::http::RetryPolicy;
-use llm::{AssistantBlock, Capability, Conversation, Item, Model, Origin, anthropic, openai_chat};
+use llm::{AssistantBlock, Conversation, Item, Model, Origin, Reasoning, Sealed};
 use proptest::prelude::*;
+use serde_json::json;
 use testkit::server::{Reply, Server};
 use testkit::talk::{
     ask_with, assistant, call, conversation, failure, reasoning, request, result, system, text,
@@ -15,26 +15,20 @@ use testkit::talk::{
 };
 
 /// A model of each wire and of each way of dealing with system messages and reasoning.
-fn models(url: &str) -> Vec<Box<dyn Model>> {
-    let mut models: Vec<Box<dyn Model>> = Vec::new();
-    for name in ["claude-sonnet-4-5", "claude-opus-5-5", "local"] {
-        let config = anthropic::Config {
-            base_url: url.to_owned(),
-            retry: RetryPolicy::never(),
-            ..anthropic::Config::new(name)
-        };
-        models.push(Box::new(anthropic::Anthropic::new(config).unwrap()));
-    }
-    for name in ["gpt-5.1", "local"] {
-        let config = openai_chat::Config {
-            base_url: url.to_owned(),
-            retry: RetryPolicy::never(),
-            capability: Capability::of(name),
-            ..openai_chat::Config::new(name)
-        };
-        models.push(Box::new(openai_chat::OpenAiChat::new(config).unwrap()));
-    }
-    models
+const MODELS: [&str; 9] = [
+    "claude-sonnet-4-5",
+    "claude-opus-5-5",
+    "anthropic:local",
+    "openai:gpt-5.1",
+    "openai:gpt-4o",
+    "openai:local",
+    "openai-responses:gpt-5.1",
+    "openai-responses:gpt-4o",
+    "openai-responses:local",
+];
+
+fn models(url: &str) -> impl Iterator<Item = Arc<dyn Model>> {
+    MODELS.iter().map(|spec| testkit::talk::model(spec, url))
 }
 
 /// What a careless encoder gets refused.
@@ -112,6 +106,9 @@ async fn what_is_hard_to_send_is_accepted() {
     server.finish();
 }
 
+/// Stands for the address of the server.
+const HERE: &str = "here";
+
 /// What happens between two requests: what the model says, and what is said to it.
 type Exchange = (Vec<AssistantBlock>, Vec<bool>, Vec<Item>);
 
@@ -136,11 +133,26 @@ fn arguments() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Reasoning that the server of this test can read, or another one. The address is put in later.
+fn sealed(by: &str) -> AssistantBlock {
+    let item = json!({
+        "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "c2Vh",
+    });
+    AssistantBlock::Reasoning(Reasoning {
+        sealed: Some(Sealed {
+            by: by.to_owned(),
+            item: item.into(),
+        }),
+        ..Reasoning::default()
+    })
+}
+
 fn exchange() -> impl Strategy<Value = Exchange> {
     let block = prop_oneof![
         words().prop_map(|words| text(&words)),
         (words(), prop_oneof![Just(""), Just("c2ln")])
             .prop_map(|(words, signature)| reasoning(&words, signature)),
+        prop_oneof![Just(HERE), Just("api.openai.com")].prop_map(sealed),
         arguments().prop_map(|arguments| call("", &arguments)),
     ];
     let said = prop_oneof![
@@ -156,10 +168,21 @@ fn exchange() -> impl Strategy<Value = Exchange> {
 }
 
 /// Appends an exchange: the answer, a result for each call, and what is said next.
-fn append(conversation: &mut Conversation, (blocks, fails, said): &Exchange, number: usize) {
+fn append(
+    conversation: &mut Conversation,
+    (blocks, fails, said): &Exchange,
+    number: usize,
+    address: &str,
+) {
     let mut blocks = blocks.clone();
     let mut results = Vec::new();
     for (index, block) in blocks.iter_mut().enumerate() {
+        if let AssistantBlock::Reasoning(reasoning) = block
+            && let Some(sealed) = &mut reasoning.sealed
+            && sealed.by == HERE
+        {
+            address.clone_into(&mut sealed.by);
+        }
         if let AssistantBlock::ToolCall(call) = block {
             call.id = format!("c{number}_{index}");
             let fails = fails.get(index).copied().unwrap_or_default();
@@ -185,11 +208,13 @@ proptest! {
     ) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let server = Server::respond(|_| Reply::text("x").split_every(100));
-        for model in models(&server.url()) {
+        let url = server.url();
+        let address = url.trim_start_matches("http://").to_owned();
+        for model in models(&url) {
             let before = server.request_count();
             let mut conversation = Conversation::new(vec![Arc::new(user("begin"))]);
             for (number, exchange) in exchanges.iter().enumerate() {
-                append(&mut conversation, exchange, number);
+                append(&mut conversation, exchange, number, &address);
                 let tools = [tool("TaskCreate")];
                 let request = llm::Request {
                     reasoning_tokens: budget,

@@ -1,4 +1,4 @@
-//! The program over both wires: every request that it sends keeps the rules of the protocol, and what
+//! The program over every wire: every request that it sends keeps the rules of the protocol, and what
 //! goes wrong says what to do.
 
 use std::process::Command;
@@ -8,7 +8,11 @@ use testkit::server::{Block, Reply, Server};
 
 use crate::program::{Ran, World};
 
-const MODELS: [&str; 2] = ["claude-sonnet-4-5", "openai:gpt-4o"];
+const MODELS: [&str; 3] = [
+    "claude-sonnet-4-5",
+    "openai:gpt-4o",
+    "openai-responses:gpt-5.1",
+];
 
 /// The program in a world, with a provider's address and key.
 fn pod(world: &World, url: &str, model: &str, arguments: &[&str]) -> Command {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tries both wires against a real llama.cpp server with a real, very small model.
+# Tries every wire against a real llama.cpp server with a real, very small model.
 #
 #     tests/real_server/run.sh [DIRECTORY]
 #
@@ -38,9 +38,9 @@ if [ -z "$address" ]; then echo "the server did not start; see $work/server.log"
 
 cd "$here/../.."
 cargo build --quiet --locked -p llm --example ask
-for model in openai:smollm2 anthropic:smollm2; do
+for model in openai:smollm2 openai-responses:smollm2 anthropic:smollm2; do
   echo "== $model"
   env OPENAI_BASE_URL="$address" ANTHROPIC_BASE_URL="$address" \
     target/debug/examples/ask "$model" "Why is the sky blue?"
 done
-echo "both wires work"
+echo "every wire works"

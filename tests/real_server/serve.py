@@ -1,6 +1,6 @@
 """Serves the small model of a package through llama.cpp on loopback, until it is ended.
 
-It prints its address once it answers. Both protocols are served at that address.
+It prints its address once it answers. All three protocols are served at that address.
 """
 
 import importlib.util

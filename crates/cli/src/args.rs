@@ -95,7 +95,7 @@ pub(crate) struct RunOptions {
     #[arg(short, long, value_name = "PROMPT", num_args = 0..=1, default_missing_value = "")]
     pub(crate) print: Option<String>,
 
-    /// The model: claude-…, openai:NAME, ollama:NAME, scripted:FILE or recorded:FILE
+    /// The model: claude-…, openai:NAME, openai-responses:NAME, ollama:NAME, scripted:FILE or recorded:FILE
     #[arg(long, env = "POD_MODEL", value_name = "MODEL", default_value = DEFAULT_MODEL)]
     pub(crate) model: String,
 

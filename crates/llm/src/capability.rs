@@ -26,7 +26,7 @@ pub struct Capability {
     pub reasoning_first: bool,
     /// Whether cache marks are understood.
     pub cache_marks: bool,
-    /// How reasoning is asked for on Anthropic's wire.
+    /// How reasoning is asked for, on the wires that can do so.
     pub reasoning: ReasoningControl,
 }
 
@@ -41,6 +41,9 @@ pub enum ReasoningControl {
     Budget,
     /// With a switch; the model finds the number (`thinking: {"type": "adaptive"}`).
     Adaptive,
+    /// With a level on the wire of OpenAI Responses (`reasoning: {"effort": "medium"}`). Such a model
+    /// also gives its reasoning in sealed form, and takes it back.
+    Effort,
 }
 
 impl Default for Capability {
@@ -148,8 +151,20 @@ fn other_family(name: &str) -> Capability {
         max_output_tokens: row.output,
         system_in_conversation: row.is_openai,
         forced_tool_choice: row.is_openai,
+        reasoning: if row.is_openai && reasons(name) {
+            ReasoningControl::Effort
+        } else {
+            ReasoningControl::None
+        },
         ..Capability::default()
     }
+}
+
+/// Whether it is one of OpenAI's models that reason (its page "Models"). Of the chat-tuned ones of the
+/// family `gpt-5` that is not taken for granted.
+fn reasons(name: &str) -> bool {
+    let families = ["gpt-5", "o1", "o3", "o4"];
+    families.iter().any(|family| name.starts_with(family)) && !name.contains("-chat")
 }
 
 struct Family {

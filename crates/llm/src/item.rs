@@ -139,6 +139,17 @@ pub struct Reasoning {
     pub signature: Option<String>,
     /// An opaque block in place of text (Anthropic `redacted_thinking`).
     pub redacted: Option<String>,
+    /// What a server of OpenAI Responses wants back in place of all this.
+    pub sealed: Option<Sealed>,
+}
+
+/// Reasoning that only the server that gave it can read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sealed {
+    /// The host of the server, with the port where the address has one. Nobody else is sent the item.
+    pub by: String,
+    /// The item as it goes back: for OpenAI Responses a `reasoning` with its `encrypted_content`.
+    pub item: JsonText,
 }
 
 /// A call of a tool.

@@ -3,8 +3,8 @@
 //! - [`item`]: the entries of a conversation. [`conversation`]: an append-only row of them.
 //! - [`model`]: the [`Model`] trait, what is asked of a model and what can go wrong.
 //! - [`capability`]: what is known of each model family. [`price`]: what they cost.
-//! - [`anthropic`] and [`openai_chat`]: the wires; [`http`]: what they share; [`provider`]: from the
-//!   name of a model to a model. [`probe`]: whether somebody is there.
+//! - [`anthropic`], [`openai_chat`] and [`openai_responses`]: the wires; [`http`]: what they share;
+//!   [`provider`]: from the name of a model to a model. [`probe`]: whether somebody is there.
 //! - [`rules`]: what makes a conversation well-formed, as code.
 //! - [`scripted`], [`recorded`]: two models that need no network.
 //!
@@ -18,7 +18,9 @@ pub mod http;
 pub mod item;
 pub mod json_text;
 pub mod model;
+mod openai;
 pub mod openai_chat;
+pub mod openai_responses;
 mod outline;
 mod playback;
 pub mod price;
@@ -33,8 +35,8 @@ pub use arguments::Arguments;
 pub use capability::{Capabilities, Capability};
 pub use conversation::Conversation;
 pub use item::{
-    AssistantBlock, AssistantMessage, Image, Item, Origin, Reasoning, StopReason, SystemMessage,
-    ToolCall, ToolResult, Usage, UserMessage, UserPart,
+    AssistantBlock, AssistantMessage, Image, Item, Origin, Reasoning, Sealed, StopReason,
+    SystemMessage, ToolCall, ToolResult, Usage, UserMessage, UserPart,
 };
 pub use json_text::JsonText;
 pub use model::{Delta, Model, ModelError, Request, ToolSpec};

@@ -153,7 +153,7 @@ mod tests {
                     AssistantBlock::Reasoning(Reasoning {
                         text: "short".into(),
                         signature: Some("s".into()),
-                        redacted: None,
+                        ..Reasoning::default()
                     }),
                     AssistantBlock::Text("Two steps.".into()),
                     AssistantBlock::ToolCall(ToolCall {

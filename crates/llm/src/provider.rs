@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::anthropic::{self, Anthropic};
 use crate::http::{RetryPolicy, Secret, Timeouts, Vendor};
 use crate::openai_chat::{self, OpenAiChat};
+use crate::openai_responses::OpenAiResponses;
 use crate::{Capabilities, Model, ModelError};
 
 /// Short names and what they stand for: the newest of each kind whose name is known here.
@@ -43,7 +44,8 @@ pub struct Providers<'a> {
 
 impl Providers<'_> {
     /// Makes the model that a name stands for: `claude-...`, `opus`, `sonnet`, `haiku`,
-    /// `anthropic:NAME`, `openai:NAME` or `ollama:NAME`. Nothing is sent yet.
+    /// `anthropic:NAME`, `openai:NAME` (Chat Completions), `openai-responses:NAME` or `ollama:NAME`.
+    /// Nothing is sent yet.
     ///
     /// | variable | meaning |
     /// | --- | --- |
@@ -60,11 +62,18 @@ impl Providers<'_> {
     /// given: servers on one's own machine have none), or key or address cannot be used.
     pub fn model(&self, spec: &str) -> Result<Arc<dyn Model>, ModelError> {
         let spec = spec.trim();
-        let (vendor, name) = vendor_of(spec)?;
-        match vendor {
-            Vendor::Anthropic => self.anthropic(spec, name),
-            Vendor::OpenAi => self.openai(spec, name),
-            Vendor::Ollama => self.ollama(spec, name),
+        let (protocol, name) = protocol_of(spec)?;
+        match protocol {
+            Protocol::Anthropic => self.anthropic(spec, name),
+            Protocol::OpenAiChat => {
+                let config = self.openai(spec, name)?;
+                Ok(Arc::new(OpenAiChat::new(config)?))
+            }
+            Protocol::OpenAiResponses => {
+                let config = self.openai(spec, name)?;
+                Ok(Arc::new(OpenAiResponses::new(config)?))
+            }
+            Protocol::Ollama => self.ollama(spec, name),
         }
     }
 
@@ -75,7 +84,8 @@ impl Providers<'_> {
     /// The name is of no known form.
     pub fn destination(&self, spec: &str) -> Result<Destination, ModelError> {
         let spec = spec.trim();
-        let (vendor, name) = vendor_of(spec)?;
+        let (protocol, name) = protocol_of(spec)?;
+        let vendor = protocol.vendor();
         let (variable, usual) = match vendor {
             Vendor::Anthropic => ("ANTHROPIC_BASE_URL", anthropic::BASE_URL),
             Vendor::OpenAi => ("OPENAI_BASE_URL", openai_chat::BASE_URL),
@@ -127,22 +137,21 @@ impl Providers<'_> {
         Ok(Arc::new(Anthropic::new(config)?))
     }
 
-    fn openai(&self, spec: &str, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+    fn openai(&self, spec: &str, name: &str) -> Result<openai_chat::Config, ModelError> {
         let base_url = self.variable("OPENAI_BASE_URL");
         let api_key = self.variable("OPENAI_API_KEY");
         if api_key.is_none() && base_url.is_none() {
             let page = "https://platform.openai.com/api-keys";
             return Err(missing_key(Vendor::OpenAi, "OpenAI", page));
         }
-        let config = openai_chat::Config {
+        Ok(openai_chat::Config {
             label: Some(spec.to_owned()),
             api_key: api_key.as_deref().map(Secret::new),
             base_url: base_url.unwrap_or_else(|| openai_chat::BASE_URL.to_owned()),
             capability: self.capabilities.of(name),
             retry: self.retry.clone(),
             ..openai_chat::Config::new(name)
-        };
-        Ok(Arc::new(OpenAiChat::new(config)?))
+        })
     }
 
     fn ollama(&self, spec: &str, name: &str) -> Result<Arc<dyn Model>, ModelError> {
@@ -198,19 +207,41 @@ pub enum Key {
     NotNeeded,
 }
 
-/// The vendor that a name stands for, and the name that the vendor gives the model.
-fn vendor_of(spec: &str) -> Result<(Vendor, &str), ModelError> {
+/// How a model is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Protocol {
+    Anthropic,
+    OpenAiChat,
+    OpenAiResponses,
+    Ollama,
+}
+
+impl Protocol {
+    fn vendor(self) -> Vendor {
+        match self {
+            Self::Anthropic => Vendor::Anthropic,
+            Self::OpenAiChat | Self::OpenAiResponses => Vendor::OpenAi,
+            Self::Ollama => Vendor::Ollama,
+        }
+    }
+}
+
+/// The protocol that a name stands for, and the name that the vendor gives the model.
+fn protocol_of(spec: &str) -> Result<(Protocol, &str), ModelError> {
     match spec.split_once(':') {
-        Some(("anthropic", name)) if !name.is_empty() => Ok((Vendor::Anthropic, name)),
-        Some(("openai", name)) if !name.is_empty() => Ok((Vendor::OpenAi, name)),
-        Some(("ollama", name)) if !name.is_empty() => Ok((Vendor::Ollama, name)),
-        _ if spec.starts_with("claude-") => Ok((Vendor::Anthropic, spec)),
+        Some(("anthropic", name)) if !name.is_empty() => Ok((Protocol::Anthropic, name)),
+        Some(("openai", name)) if !name.is_empty() => Ok((Protocol::OpenAiChat, name)),
+        Some(("openai-responses", name)) if !name.is_empty() => {
+            Ok((Protocol::OpenAiResponses, name))
+        }
+        Some(("ollama", name)) if !name.is_empty() => Ok((Protocol::Ollama, name)),
+        _ if spec.starts_with("claude-") => Ok((Protocol::Anthropic, spec)),
         _ => match ALIASES.iter().find(|(alias, _)| *alias == spec) {
-            Some((_, name)) => Ok((Vendor::Anthropic, name)),
+            Some((_, name)) => Ok((Protocol::Anthropic, name)),
             None => Err(ModelError::UnknownModel(format!(
                 "`{spec}` names no model; write claude-NAME (or opus, sonnet, haiku), \
-                 anthropic:NAME, openai:NAME for OpenAI and all that speak its protocol, or \
-                 ollama:NAME"
+                 anthropic:NAME, openai:NAME for OpenAI and all that speak its protocol, \
+                 openai-responses:NAME for its newer protocol, or ollama:NAME"
             ))),
         },
     }
@@ -276,6 +307,7 @@ mod tests {
             ("anthropic:claude-haiku-4-5", 200_000),
             ("anthropic:local", 32_000),
             ("openai:gpt-4o", 128_000),
+            ("openai-responses:gpt-5.1", 400_000),
             ("ollama:llama3.2:3b", 32_000),
         ] {
             let model = open(spec, &keys).unwrap_or_else(|error| panic!("{spec}: {error}"));
@@ -298,16 +330,19 @@ mod tests {
         ];
         assert!(open("claude-x", &local).is_ok());
         assert!(open("openai:x", &local).is_ok());
+        assert!(open("openai-responses:x", &local).is_ok());
         assert!(open("claude-x", &[("ANTHROPIC_AUTH_TOKEN", "t")]).is_ok());
     }
 
     #[test]
     fn errors_say_what_to_do() {
-        let cases: [(&str, &[(&str, &str)]); 7] = [
+        let cases: [(&str, &[(&str, &str)]); 9] = [
             ("claude-x", &[]),
             ("openai:gpt-x", &[("OPENAI_API_KEY", " ")]),
             ("gpt-4o", &[]),
             ("openai:", &[]),
+            ("openai-responses:", &[]),
+            ("openai-responses:gpt-5", &[]),
             ("", &[]),
             ("claude-x", &[("ANTHROPIC_API_KEY", "a\nb")]),
             ("ollama:x", &[("OLLAMA_HOST", "ftp://x")]),
@@ -349,6 +384,10 @@ mod tests {
         assert_eq!(
             told("openai:x", &[("OPENAI_BASE_URL", "http://h/v1")]).unwrap(),
             (String::from("http://h/v1"), Key::NotNeeded)
+        );
+        assert_eq!(
+            told("openai-responses:x", &[("OPENAI_API_KEY", "k")]).unwrap(),
+            (openai_chat::BASE_URL.to_owned(), Key::Set("OPENAI_API_KEY"))
         );
         assert_eq!(
             told("ollama:x", &[]).unwrap(),

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use llm::http::RetryPolicy;
+use llm::provider::Providers;
 use llm::{
-    Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Item, Model, ModelError,
-    Origin, Reasoning, Request, SystemMessage, ToolCall, ToolResult, ToolSpec, UserMessage,
+    Arguments, AssistantBlock, AssistantMessage, Capabilities, Conversation, Delta, Item, Model,
+    ModelError, Origin, Reasoning, Request, SystemMessage, ToolCall, ToolResult, ToolSpec,
+    UserMessage,
 };
 use serde_json::json;
 
@@ -40,6 +43,17 @@ impl Answer {
         });
         retries.collect()
     }
+}
+
+/// The model that a name stands for, at an address of the test's, asked once.
+pub fn model(spec: &str, url: &str) -> Arc<dyn Model> {
+    let variable = |name: &str| name.ends_with("_BASE_URL").then(|| url.to_owned());
+    let providers = Providers {
+        variable: &variable,
+        capabilities: &Capabilities::default(),
+        retry: &RetryPolicy::never(),
+    };
+    providers.model(spec).expect("a name of a known form")
 }
 
 /// A request with a system prompt and one tool.
@@ -114,7 +128,7 @@ pub fn reasoning(text: &str, signature: &str) -> AssistantBlock {
     AssistantBlock::Reasoning(Reasoning {
         text: text.to_owned(),
         signature: Some(signature.to_owned()),
-        redacted: None,
+        ..Reasoning::default()
     })
 }
 

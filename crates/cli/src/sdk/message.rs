@@ -140,6 +140,12 @@ fn block(block: &AssistantBlock) -> Option<Value> {
     Some(match block {
         AssistantBlock::Text(text) if text.is_empty() => return None,
         AssistantBlock::Text(text) => json!({"type": "text", "text": text}),
+        // What is sealed and has no text is nothing to show.
+        AssistantBlock::Reasoning(reasoning)
+            if reasoning.text.is_empty() && reasoning.sealed.is_some() =>
+        {
+            return None;
+        }
         AssistantBlock::Reasoning(reasoning) => match &reasoning.redacted {
             Some(data) => json!({"type": "redacted_thinking", "data": data}),
             // Python's SDK ends the stream where the signature is missing.

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use llm::{Reasoning, StopReason, ToolCall};
+use llm::{Reasoning, Sealed, StopReason, ToolCall};
 
 use super::*;
 
@@ -46,6 +46,13 @@ fn an_answer_is_a_line_a_block() {
         }),
         AssistantBlock::Reasoning(Reasoning {
             redacted: Some(String::from("b3BhcXVl")),
+            ..Reasoning::default()
+        }),
+        AssistantBlock::Reasoning(Reasoning {
+            sealed: Some(Sealed {
+                by: String::from("api.example.com"),
+                item: json!({"type": "reasoning"}).into(),
+            }),
             ..Reasoning::default()
         }),
         AssistantBlock::Text(String::new()),

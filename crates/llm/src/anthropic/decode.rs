@@ -6,14 +6,12 @@
 use serde_json::Value;
 
 use super::events::{WireBlock, WireDelta, WireEvent, WireUsage};
+use crate::http::called::Called;
 use crate::http::endpoint::Decoder;
-use crate::http::failure::{Refusal, Service};
+use crate::http::failure::{Refusal, Service, out_of_order};
 use crate::http::json;
 use crate::http::sse::Event;
-use crate::{
-    Arguments, AssistantBlock, AssistantMessage, Delta, ModelError, Reasoning, StopReason,
-    ToolCall, Usage,
-};
+use crate::{AssistantBlock, AssistantMessage, Delta, ModelError, Reasoning, StopReason, Usage};
 
 /// Reads one response.
 #[derive(Debug)]
@@ -90,7 +88,7 @@ impl Response {
                 Content::Reasoning(Reasoning {
                     text: thinking,
                     signature: Some(signature).filter(|signature| !signature.is_empty()),
-                    redacted: None,
+                    ..Reasoning::default()
                 })
             }
             WireBlock::RedactedThinking { data } => Content::Reasoning(Reasoning {
@@ -320,37 +318,23 @@ impl Decoder for Response {
                     arguments,
                     ..
                 } => {
-                    let is_begun = !arguments.is_empty() || position < last;
-                    let arguments = Arguments::new(arguments);
-                    let is_cut = !block.is_finished || !is_begun || arguments.parse().is_err();
-                    if is_cut && !is_whole {
-                        tracing::debug!(name, "a call that the answer's end cut is left out");
-                        continue;
-                    }
-                    if !block.is_finished {
-                        return Err(ModelError::Cut(format!(
-                            "it ended within a call of `{name}`"
-                        )));
-                    }
-                    AssistantBlock::ToolCall(ToolCall {
+                    let called = Called {
                         id,
                         name,
                         arguments,
-                    })
+                        is_finished: block.is_finished,
+                        is_last: position == last,
+                    };
+                    match called.block(is_whole)? {
+                        Some(call) => call,
+                        None => continue,
+                    }
                 }
                 Content::Unknown => continue,
             };
             message.content.push(content);
         }
         Ok(message)
-    }
-}
-
-/// The provider breaks its own protocol; another attempt may do better.
-fn out_of_order(what: &str) -> ModelError {
-    ModelError::Provider {
-        status: None,
-        message: format!("its stream is out of order: {what}"),
     }
 }
 

@@ -249,7 +249,8 @@ fn limits(
         .unwrap_or(capability.context_window / 6)
         .clamp(1, most);
     match (capability.reasoning, request.reasoning_tokens) {
-        (ReasoningControl::None, _) | (_, None) => (answer, None),
+        // An effort is asked for on another wire.
+        (ReasoningControl::None | ReasoningControl::Effort, _) | (_, None) => (answer, None),
         (_, Some(0)) => (answer, Some(json!({ "type": "disabled" }))),
         _ if !may_reason => (answer, Some(json!({ "type": "disabled" }))),
         (ReasoningControl::Adaptive, Some(_)) => (answer, Some(json!({ "type": "adaptive" }))),

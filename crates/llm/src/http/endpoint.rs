@@ -111,6 +111,11 @@ impl Endpoint {
         })
     }
 
+    /// The host that is asked, with the port where the address has one.
+    pub(crate) fn address(&self) -> &str {
+        &self.service.address
+    }
+
     /// Sends a request until it succeeds, cannot succeed, or has been sent often enough. `start`
     /// makes a decoder for each attempt.
     ///

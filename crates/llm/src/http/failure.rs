@@ -84,7 +84,8 @@ impl Refusal {
     }
 
     /// Reads an error that stands inside a stream. Anthropic's types stand for the statuses that
-    /// they have outside of one (docs.anthropic.com, "Errors"); llama.cpp sends the status as `code`.
+    /// they have outside of one (docs.anthropic.com, "Errors"), and so do the codes of OpenAI Responses
+    /// for what is wrong with the request itself; llama.cpp sends the status as `code`.
     pub(crate) fn from_stream(value: &Value) -> Self {
         let refusal = Self::from_value(value);
         let code = value.pointer("/error/code").or_else(|| value.get("code"));
@@ -99,6 +100,9 @@ impl Refusal {
             ("permission", 403),
             ("not_found", 404),
             ("request_too_large", 413),
+            ("invalid_prompt", 400),
+            ("policy", 400),
+            ("image", 400),
         ];
         let named = known.iter().find(|(kind, _)| refusal.kind.contains(kind));
         Self {
@@ -241,6 +245,14 @@ impl Refusal {
         self.kind.contains("model_not_found")
             || self.status == Some(404) && self.says(&["model"])
             || self.status == Some(400) && self.says(&["invalid model"])
+    }
+}
+
+/// The provider breaks its own protocol; another attempt may do better.
+pub(crate) fn out_of_order(what: &str) -> ModelError {
+    ModelError::Provider {
+        status: None,
+        message: format!("its stream is out of order: {what}"),
     }
 }
 

@@ -4,6 +4,7 @@
 //! `transcript` keep what was written before), and how to read the events (`endpoint::Decoder`).
 
 pub(crate) mod body;
+pub(crate) mod called;
 pub(crate) mod client;
 pub(crate) mod endpoint;
 pub(crate) mod failure;

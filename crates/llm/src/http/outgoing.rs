@@ -29,6 +29,16 @@ pub(crate) fn result_text(result: &ToolResult) -> &str {
         .unwrap_or(EMPTY_RESULT)
 }
 
+/// The text of a result, which says itself that the call failed: for a protocol without a field for
+/// that.
+pub(crate) fn marked_result(result: &ToolResult) -> Cow<'_, str> {
+    let text = result_text(result);
+    if result.is_error && !text.trim_start().starts_with("Error:") {
+        return Cow::Owned(format!("Error: {text}"));
+    }
+    Cow::Borrowed(text)
+}
+
 /// The arguments of a call as a JSON object: as the model wrote them where they are one, otherwise
 /// an object that quotes them, since providers refuse anything else.
 pub(crate) fn arguments(arguments: &Arguments) -> Cow<'_, str> {

@@ -1,16 +1,18 @@
-//! What the tests of both wires share: responses to read, and random conversations to write.
+//! What the tests of the wires share: responses to read, and random conversations to write.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::Vendor;
 use super::endpoint::Decoder;
 use super::failure::Service;
 use super::sse;
 use crate::{
-    Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Item, ModelError, Origin,
-    Reasoning, Request, SystemMessage, ToolCall, ToolResult, UserMessage, rules,
+    Arguments, AssistantBlock, AssistantMessage, Conversation, Delta, Image, Item, ModelError,
+    Origin, Reasoning, Request, Sealed, SystemMessage, ToolCall, ToolResult, UserMessage, UserPart,
+    rules,
 };
 
 /// Reads a whole event stream.
@@ -79,7 +81,20 @@ pub(crate) fn reasoning(text: &str, signature: Option<&str>) -> AssistantBlock {
     AssistantBlock::Reasoning(Reasoning {
         text: text.to_owned(),
         signature: signature.map(str::to_owned),
-        redacted: None,
+        ..Reasoning::default()
+    })
+}
+
+/// Reasoning that the server at an address sealed.
+pub(crate) fn sealed(by: &str, data: &str) -> AssistantBlock {
+    let item =
+        json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": data });
+    AssistantBlock::Reasoning(Reasoning {
+        sealed: Some(Sealed {
+            by: by.to_owned(),
+            item: item.into(),
+        }),
+        ..Reasoning::default()
     })
 }
 
@@ -106,6 +121,42 @@ pub(crate) fn conversation(items: Vec<Item>) -> Conversation {
     Conversation::new(items.into_iter().map(Arc::new).collect())
 }
 
+/// What a server would refuse as it is: blank texts, answers in a row, arguments that are none.
+pub(crate) fn awkward() -> Vec<Item> {
+    vec![
+        user("a"),
+        user("  "),
+        assistant(vec![reasoning("hm", None), text("\n")]),
+        user("b"),
+        Item::User(UserMessage {
+            content: vec![
+                UserPart::Text("look".to_owned()),
+                UserPart::Image(Image {
+                    media_type: "image/png".to_owned(),
+                    data: "AAAA".to_owned(),
+                }),
+            ],
+        }),
+        assistant(vec![text("one"), text("two")]),
+        assistant(vec![text("three"), call("c1", "{\"a\":")]),
+        failure("c1", "Error: no"),
+        assistant(vec![call("c2", "{}")]),
+        result("c2", ""),
+    ]
+}
+
+/// What the runtime says, at the begin, behind an answer and at the end.
+pub(crate) fn noted() -> Vec<Item> {
+    vec![
+        system(Origin::Summary, "So far ..."),
+        system(Origin::TaskSnapshot, "1. lexer"),
+        user("go on"),
+        assistant(vec![text("ok")]),
+        user("b"),
+        system(Origin::Reminder, "tasks are open"),
+    ]
+}
+
 /// Random items that keep the rules, but for the end.
 pub(crate) fn items() -> impl Strategy<Value = Vec<Arc<Item>>> {
     let text = prop_oneof![
@@ -126,6 +177,7 @@ pub(crate) fn items() -> impl Strategy<Value = Vec<Arc<Item>>> {
             |(said, thought, signature, calls)| {
                 let mut blocks = vec![
                     reasoning(&thought, signature.as_deref()),
+                    sealed("127.0.0.1:1", &thought),
                     AssistantBlock::Text(said),
                 ];
                 let mut results = Vec::new();
@@ -186,6 +238,44 @@ pub(crate) fn grow<B>(
         }
     }
     bodies
+}
+
+/// Checks the requests of a conversation that grows: what was written for an earlier one makes no
+/// difference to a later one, and each extends the one before. `past` gives the text of a request as
+/// far as no later one may change it.
+pub(crate) fn grows(
+    items: &[Arc<Item>],
+    body: impl Fn(&Conversation) -> String,
+    past: impl Fn(&str) -> String,
+) -> Result<(), TestCaseError> {
+    let bodies = grow(items, &body);
+    for (length, grown) in &bodies {
+        let fresh = Conversation::new(items.iter().take(*length).cloned().collect());
+        prop_assert_eq!(grown, &body(&fresh));
+        prop_assert!(
+            serde_json::from_str::<serde_json::Value>(grown).is_ok(),
+            "{}",
+            grown
+        );
+    }
+    for pair in bodies.windows(2) {
+        let [(_, earlier), (_, later)] = pair else {
+            continue;
+        };
+        let (earlier, later) = (past(earlier), past(later));
+        prop_assert!(later.starts_with(&earlier), "{}\n{}", earlier, later);
+    }
+    Ok(())
+}
+
+/// The text of a request as far as no later one may change it, where the conversation is the field
+/// `array` at its end.
+pub(crate) fn past(body: &str, array: &str) -> String {
+    let start = format!(r#""{array}":["#);
+    let items = body.split_once(&start).map_or("", |(_, items)| items);
+    let open = items.strip_suffix(r#""}]}"#);
+    let closed = items.strip_suffix("]}");
+    open.or(closed).expect("the end of a request").to_owned()
 }
 
 /// Reads an event stream that comes in pieces.

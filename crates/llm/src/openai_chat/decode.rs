@@ -7,13 +7,12 @@
 use serde_json::Value;
 
 use super::chunks::{WireCall, WireChunk};
+use crate::http::called::Called;
 use crate::http::endpoint::Decoder;
 use crate::http::failure::{Refusal, Service};
 use crate::http::json;
 use crate::http::sse::Event;
-use crate::{
-    Arguments, AssistantBlock, AssistantMessage, Delta, ModelError, Reasoning, StopReason, ToolCall,
-};
+use crate::{AssistantBlock, AssistantMessage, Delta, ModelError, Reasoning, StopReason};
 
 /// Reads one response.
 #[derive(Debug)]
@@ -254,17 +253,17 @@ impl Decoder for Response {
                     arguments,
                     ..
                 } => {
-                    let is_begun = !arguments.is_empty() || position < last;
-                    let arguments = Arguments::new(arguments);
-                    if !is_whole && (!is_begun || arguments.parse().is_err()) {
-                        tracing::debug!(name, "a call that the answer's end cut is left out");
-                        continue;
-                    }
-                    AssistantBlock::ToolCall(ToolCall {
+                    let called = Called {
                         id,
                         name,
                         arguments,
-                    })
+                        is_finished: true,
+                        is_last: position == last,
+                    };
+                    match called.block(is_whole)? {
+                        Some(call) => call,
+                        None => continue,
+                    }
                 }
             });
         }

@@ -12,56 +12,15 @@ mod decode;
 mod encode;
 
 use async_trait::async_trait;
-use reqwest::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Value, json};
 
 use crate::http::body::Body;
-use crate::http::endpoint::{Endpoint, Setup};
+use crate::http::endpoint::Endpoint;
 use crate::http::prefix::Prefix;
 use crate::http::transcript::{Transcripts, check};
-use crate::http::{RetryPolicy, Secret, Timeouts, Vendor};
+use crate::openai;
+pub use crate::openai::{BASE_URL, Config};
 use crate::{AssistantMessage, Capability, Delta, Model, ModelError, Request};
-
-/// Where OpenAI's own API is.
-pub const BASE_URL: &str = "https://api.openai.com/v1";
-
-/// How to reach a model.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The name of the model.
-    pub model: String,
-    /// The name that [`Model::name`] gives, where it is not `model`.
-    pub label: Option<String>,
-    /// Who is at the address, which decides on the advice in errors.
-    pub vendor: Vendor,
-    /// The key, sent as `Authorization: Bearer`. Servers on one's own machine need none.
-    pub api_key: Option<Secret>,
-    /// The address, without `/chat/completions`. An address without any path gets `/v1`.
-    pub base_url: String,
-    /// What is known of the model.
-    pub capability: Capability,
-    /// How long to wait for what.
-    pub timeouts: Timeouts,
-    /// How often to try.
-    pub retry: RetryPolicy,
-}
-
-impl Config {
-    /// The configuration for a model at OpenAI, without a key.
-    pub fn new(model: impl Into<String>) -> Self {
-        let model = model.into();
-        Self {
-            capability: Capability::of(&model),
-            model,
-            label: None,
-            vendor: Vendor::OpenAi,
-            api_key: None,
-            base_url: BASE_URL.to_owned(),
-            timeouts: Timeouts::default(),
-            retry: RetryPolicy::default(),
-        }
-    }
-}
 
 /// A model behind Chat Completions.
 #[derive(Debug)]
@@ -80,23 +39,7 @@ impl OpenAiChat {
     /// # Errors
     /// The address or the key cannot be used.
     pub fn new(config: Config) -> Result<Self, ModelError> {
-        let mut headers = HeaderMap::new();
-        if let Some(key) = &config.api_key {
-            let value = key.header("Bearer ", config.vendor.key_variable())?;
-            headers.insert(AUTHORIZATION, value);
-        }
-        let endpoint = Endpoint::new(Setup {
-            vendor: config.vendor,
-            base_url: &config.base_url,
-            path: &["v1", "chat", "completions"],
-            base_has_version: true,
-            headers,
-            secrets: config.api_key.into_iter().collect(),
-            key_variable: config.vendor.key_variable(),
-            model: config.model.clone(),
-            timeouts: config.timeouts,
-            retry: config.retry,
-        })?;
+        let endpoint = config.endpoint(&["v1", "chat", "completions"])?;
         Ok(Self {
             name: config.label.unwrap_or_else(|| config.model.clone()),
             model: config.model,
@@ -134,17 +77,10 @@ impl OpenAiChat {
         let start = || encode::Messages::new(system_in_conversation);
         self.transcripts
             .read(request.conversation, start, |messages| {
-                if !messages.is_answerable() {
-                    return Err(ModelError::Malformed("it asks nothing".to_owned()));
-                }
-                let mut body = Body::default();
-                // The object goes on with the prefix.
-                let head = self.head(request).to_string();
-                body.push(head.strip_suffix('}').unwrap_or_default().to_owned() + ",");
-                body.push(prefix);
-                messages.write(&mut body);
-                body.push("}");
-                Ok(body)
+                let row = messages
+                    .answerable()
+                    .ok_or_else(|| ModelError::Malformed("it asks nothing".to_owned()))?;
+                Ok(openai::body(&self.head(request), prefix, row))
             })
     }
 

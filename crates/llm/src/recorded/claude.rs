@@ -142,7 +142,7 @@ fn read_block(tape: &mut Tape, block: Block<'_>) -> Option<AssistantBlock> {
         "thinking" => Some(AssistantBlock::Reasoning(Reasoning {
             text: block.thinking.unwrap_or_default().0,
             signature: block.signature.map(|signature| signature.0),
-            redacted: None,
+            ..Reasoning::default()
         })),
         "redacted_thinking" => Some(AssistantBlock::Reasoning(Reasoning {
             redacted: Some(block.data?.0),

@@ -105,6 +105,8 @@ fn read_block(tape: &mut Tape, block: Block<'_>) -> Option<AssistantBlock> {
             text: block.text.unwrap_or_default().0,
             signature: block.signature.map(|signature| signature.0),
             redacted: block.redacted.map(|data| data.0),
+            // A recording is played back; no server reads it.
+            sealed: None,
         })),
         "tool_call" => {
             let id = block.id?.0;

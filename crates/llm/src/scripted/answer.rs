@@ -43,7 +43,7 @@ impl Answer {
         self.block(AssistantBlock::Reasoning(Reasoning {
             text: text.into(),
             signature,
-            redacted: None,
+            ..Reasoning::default()
         }))
     }
 

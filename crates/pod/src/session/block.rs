@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use llm::{Arguments, AssistantBlock, Image, JsonText, Reasoning, ToolCall, UserPart};
+use llm::{Arguments, AssistantBlock, Image, JsonText, Reasoning, Sealed, ToolCall, UserPart};
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -79,6 +79,8 @@ pub(super) struct Block<'a> {
     signature: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     redacted: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    sealed: Option<Seal<'a>>,
     // Of `tool_call`.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<Cow<'a, str>>,
@@ -91,6 +93,15 @@ pub(super) struct Block<'a> {
     media_type: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<Cow<'a, str>>,
+}
+
+/// Reasoning that only one server can read.
+#[derive(Serialize, Deserialize)]
+struct Seal<'a> {
+    #[serde(borrow)]
+    by: Cow<'a, str>,
+    #[serde(borrow)]
+    item: Text<'a>,
 }
 
 /// The kinds of blocks that this version knows.
@@ -150,6 +161,10 @@ impl<'a> Block<'a> {
                 text: Some(Cow::from(&reasoning.text)),
                 signature: reasoning.signature.as_ref().map(Cow::from),
                 redacted: reasoning.redacted.as_ref().map(Cow::from),
+                sealed: reasoning.sealed.as_ref().map(|sealed| Seal {
+                    by: Cow::from(&sealed.by),
+                    item: Text::from(&sealed.item),
+                }),
                 ..Self::default()
             },
             AssistantBlock::ToolCall(call) => Self {
@@ -172,6 +187,10 @@ impl<'a> Block<'a> {
                 text: needed(self.text, "text")?.into_owned(),
                 signature: self.signature.map(Cow::into_owned),
                 redacted: self.redacted.map(Cow::into_owned),
+                sealed: self.sealed.map(|seal| Sealed {
+                    by: seal.by.into_owned(),
+                    item: seal.item.into_text(),
+                }),
             })),
             "tool_call" => Some(AssistantBlock::ToolCall(ToolCall {
                 id: needed(self.id, "id")?.into_owned(),

@@ -1,5 +1,5 @@
 use insta::assert_snapshot;
-use llm::{Arguments, AssistantBlock, Image, JsonText, Reasoning, ToolCall, UserPart};
+use llm::{Arguments, AssistantBlock, Image, JsonText, Reasoning, Sealed, ToolCall, UserPart};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -84,18 +84,24 @@ fn one_line_of_each_kind() {
         AssistantBlock::Reasoning(Reasoning {
             text: String::from("First the lexer."),
             signature: Some(String::from("c2ln")),
-            redacted: None,
+            ..Reasoning::default()
         }),
         AssistantBlock::Reasoning(Reasoning {
-            text: String::new(),
-            signature: None,
             redacted: Some(String::from("b3BhcXVl")),
+            ..Reasoning::default()
+        }),
+        AssistantBlock::Reasoning(Reasoning {
+            sealed: Some(Sealed {
+                by: String::from("api.example.com"),
+                item: json!({"type": "reasoning", "id": "rs_1"}).into(),
+            }),
+            ..Reasoning::default()
         }),
         AssistantBlock::Text(String::from("One step.")),
         call(Arguments::new(r#"{"subject":"lexer", "description":"x"}"#)),
         call(Arguments::new(r#"{"subject": "le"#)),
     ]);
-    assert_snapshot!(line(message), @r#"{"type":"assistant","id":"019b76da-a800-7000-8000-000000000001","at":"2026-01-01T00:00:00.007Z","content":[{"type":"reasoning","text":"First the lexer.","signature":"c2ln"},{"type":"reasoning","text":"","redacted":"b3BhcXVl"},{"type":"text","text":"One step."},{"type":"tool_call","id":"call_1","name":"TaskCreate","arguments":{"subject":"lexer", "description":"x"}},{"type":"tool_call","id":"call_1","name":"TaskCreate","arguments":"{\"subject\": \"le"}],"model":"claude-1","response_id":"msg_1","stop_reason":"tool_use","usage":{"input":1200,"cache_read":1000,"output":50,"reasoning":7}}"#);
+    assert_snapshot!(line(message), @r#"{"type":"assistant","id":"019b76da-a800-7000-8000-000000000001","at":"2026-01-01T00:00:00.007Z","content":[{"type":"reasoning","text":"First the lexer.","signature":"c2ln"},{"type":"reasoning","text":"","redacted":"b3BhcXVl"},{"type":"reasoning","text":"","sealed":{"by":"api.example.com","item":{"type":"reasoning","id":"rs_1"}}},{"type":"text","text":"One step."},{"type":"tool_call","id":"call_1","name":"TaskCreate","arguments":{"subject":"lexer", "description":"x"}},{"type":"tool_call","id":"call_1","name":"TaskCreate","arguments":"{\"subject\": \"le"}],"model":"claude-1","response_id":"msg_1","stop_reason":"tool_use","usage":{"input":1200,"cache_read":1000,"output":50,"reasoning":7}}"#);
     let result = Item::ToolResult(ToolResult {
         call_id: String::from("call_1"),
         is_error: false,
@@ -414,15 +420,22 @@ fn any_item() -> impl Strategy<Value = Item> {
     ];
     let user =
         prop::collection::vec(part, 0..4).prop_map(|content| Item::User(UserMessage { content }));
+    let sealed = prop::option::of((any_text(), any_text()).prop_map(|(by, text)| Sealed {
+        by,
+        item: json!({ "encrypted_content": text }).into(),
+    }));
     let block = prop_oneof![
         any_text().prop_map(AssistantBlock::Text),
-        (any_text(), optional_text(), optional_text()).prop_map(|(text, signature, redacted)| {
-            AssistantBlock::Reasoning(Reasoning {
-                text,
-                signature,
-                redacted,
-            })
-        }),
+        (any_text(), optional_text(), optional_text(), sealed).prop_map(
+            |(text, signature, redacted, sealed)| {
+                AssistantBlock::Reasoning(Reasoning {
+                    text,
+                    signature,
+                    redacted,
+                    sealed,
+                })
+            }
+        ),
         (any_text(), any_text(), any_arguments()).prop_map(|(id, name, arguments)| {
             AssistantBlock::ToolCall(ToolCall {
                 id,

@@ -75,7 +75,7 @@ fn items() -> Vec<Item> {
                 AssistantBlock::Reasoning(Reasoning {
                     text: "hm".to_owned(),
                     signature: Some("c2ln".to_owned()),
-                    redacted: None,
+                    ..Reasoning::default()
                 }),
                 AssistantBlock::Text("Ja.".to_owned()),
             ],

@@ -1,9 +1,9 @@
-//! A provider on loopback that speaks Anthropic Messages and OpenAI Chat Completions.
+//! A provider on loopback that speaks Anthropic Messages, OpenAI Chat Completions and OpenAI Responses.
 //!
 //! It answers with what a test prescribes, in pieces, cut, late or not at all ([`Reply`]). Whatever the
 //! test is about, every request is held against the rules of its protocol, which are written here
 //! from the protocol's documentation and share no code with the product (`anthropic_rules`,
-//! `openai_rules`). A request that breaks one fails the test when the server is finished or dropped.
+//! `openai_rules`, `responses_rules`). A request that breaks one fails the test when the server is finished or dropped.
 //!
 //! The server runs in a thread of its own, so tests need no runtime, may pause the clock of theirs,
 //! and may drive another process.
@@ -13,7 +13,10 @@ mod anthropic_rules;
 mod connection;
 mod openai_events;
 mod openai_rules;
+mod openai_shared;
 mod reply;
+mod responses_events;
+mod responses_rules;
 mod rules;
 
 use std::collections::VecDeque;
@@ -48,6 +51,8 @@ pub enum Wire {
     Anthropic,
     /// `POST /v1/chat/completions`.
     OpenAi,
+    /// `POST /v1/responses`.
+    Responses,
 }
 
 /// A request as it came.
@@ -88,7 +93,11 @@ impl Received {
         let unmarked = self
             .body
             .replace(r#","cache_control":{"type":"ephemeral"}"#, "");
-        match unmarked.split_once(r#""messages":["#) {
+        let begin = match self.wire {
+            Wire::Anthropic | Wire::OpenAi => r#""messages":["#,
+            Wire::Responses => r#""input":["#,
+        };
+        match unmarked.split_once(begin) {
             Some((_, messages)) => messages.to_owned(),
             None => unmarked,
         }
@@ -254,6 +263,7 @@ impl Shared {
         let wire = match request.path.split('?').next() {
             Some("/v1/messages") => Some(Wire::Anthropic),
             Some("/v1/chat/completions") => Some(Wire::OpenAi),
+            Some("/v1/responses") => Some(Wire::Responses),
             _ => None,
         };
         let number = {
@@ -263,7 +273,7 @@ impl Shared {
         };
         let (Some(wire), "POST") = (wire, request.method.as_str()) else {
             let what = format!(
-                "{} {} is no call of either API",
+                "{} {} is no call of any of the APIs",
                 request.method, request.path
             );
             return (number, wire, self.violation(number, &[what], ""));
@@ -287,6 +297,7 @@ impl Shared {
         let broken = match wire {
             Wire::Anthropic => anthropic_rules::check(&received),
             Wire::OpenAi => openai_rules::check(&received),
+            Wire::Responses => responses_rules::check(&received),
         };
         let reply = if broken.is_empty() {
             self.reply_to(&received)

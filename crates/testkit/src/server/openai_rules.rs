@@ -6,17 +6,15 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::Received;
-use super::rules::{Findings, has_text, is_name, list, object, text};
+use super::openai_shared::{
+    check_call_id, check_called, check_function, check_head, check_user, is_hosted,
+};
+use super::rules::{Findings, has_text, list, object, text};
 
 pub(super) fn check(request: &Received) -> Vec<String> {
     let mut found = Findings::default();
     let body = object(&request.json);
-    let content_type = request.header("content-type").unwrap_or_default();
-    found.require(
-        content_type == "application/json",
-        "headers",
-        "content-type must be application/json",
-    );
+    check_head(request, &mut found);
     found.only(
         body,
         "request",
@@ -30,12 +28,6 @@ pub(super) fn check(request: &Received) -> Vec<String> {
             "tool_choice",
             "messages",
         ],
-    );
-    found.require(has_text(body, "model"), "model", "must be a name");
-    found.require(
-        body.get("stream") == Some(&Value::Bool(true)),
-        "stream",
-        "this server only streams",
     );
     let options = body.get("stream_options").map(object);
     let counts =
@@ -85,19 +77,7 @@ fn check_tools(body: &Map<String, Value>, found: &mut Findings) {
             &place,
             &["name", "description", "parameters", "strict"],
         );
-        found.require(
-            is_name(text(function, "name"), 64),
-            &place,
-            "the name does not match ^[a-zA-Z0-9_-]{1,64}$",
-        );
-        found.require(
-            names.insert(text(function, "name")),
-            &place,
-            "tool names must be unique",
-        );
-        let parameters = function.get("parameters").map(object);
-        let is_object = parameters.is_some_and(|schema| text(schema, "type") == "object");
-        found.require(is_object, &place, "parameters.type must be object");
+        check_function(function, &place, &mut names, found);
     }
     let chooses = body.get("tool_choice").is_some();
     found.require(
@@ -114,10 +94,7 @@ fn check_messages(body: &Map<String, Value>, found: &mut Findings) {
         "messages",
         "at least one message is required",
     );
-    let model = text(body, "model");
-    let is_hosted = ["gpt-", "o1", "o3", "o4"]
-        .iter()
-        .any(|name| model.starts_with(name));
+    let is_hosted = is_hosted(text(body, "model"));
     let mut ids = HashSet::new();
     // The calls that wait for a result, the next one last.
     let mut open: Vec<&str> = Vec::new();
@@ -148,7 +125,8 @@ fn check_messages(body: &Map<String, Value>, found: &mut Findings) {
                 );
             }
             "user" => {
-                check_user(message, &place, found);
+                found.only(message, &place, &["role", "content"]);
+                check_user(message, is_part, &place, found);
                 let is_text = message.get("content").is_some_and(Value::is_string);
                 found.require(
                     before != "user text" || !is_text,
@@ -205,27 +183,13 @@ fn check_messages(body: &Map<String, Value>, found: &mut Findings) {
     );
 }
 
-fn check_user(message: &Map<String, Value>, place: &str, found: &mut Findings) {
-    found.only(message, place, &["role", "content"]);
-    if message.get("content").is_some_and(Value::is_string) {
-        found.require(
-            has_text(message, "content"),
-            place,
-            "content must not be empty",
-        );
-        return;
-    }
-    let parts = list(message, "content");
-    found.require(!parts.is_empty(), place, "content must not be empty");
-    for part in parts.iter().map(object) {
-        let whole = match text(part, "type") {
-            "text" => has_text(part, "text"),
-            "image_url" => part
-                .get("image_url")
-                .is_some_and(|image| text(object(image), "url").starts_with("data:")),
-            _ => false,
-        };
-        found.require(whole, place, "a part is neither a text nor a picture");
+fn is_part(part: &Map<String, Value>) -> bool {
+    match text(part, "type") {
+        "text" => has_text(part, "text"),
+        "image_url" => part
+            .get("image_url")
+            .is_some_and(|image| text(object(image), "url").starts_with("data:")),
+        _ => false,
     }
 }
 
@@ -253,16 +217,7 @@ fn check_assistant<'a>(
     for call in calls.iter().map(object) {
         found.only(call, place, &["id", "type", "function"]);
         let id = text(call, "id");
-        found.require(
-            is_name(id, 64),
-            place,
-            &format!("the id `{id}` is not accepted"),
-        );
-        found.require(
-            ids.insert(id),
-            place,
-            &format!("the id `{id}` occurs twice"),
-        );
+        check_call_id(id, place, ids, found);
         found.require(
             text(call, "type") == "function",
             place,
@@ -272,17 +227,6 @@ fn check_assistant<'a>(
             found.add(place, "function is missing");
             continue;
         };
-        found.require(
-            is_name(text(function, "name"), 64),
-            place,
-            "the name of a called function is not accepted",
-        );
-        let arguments = serde_json::from_str::<Value>(text(function, "arguments"));
-        let is_object = arguments.is_ok_and(|arguments| arguments.is_object());
-        found.require(
-            is_object,
-            place,
-            &format!("the arguments of `{id}` are no JSON object"),
-        );
+        check_called(function, id, place, found);
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::connection::Content;
-use super::{Wire, anthropic_events, openai_events};
+use super::{Wire, anthropic_events, openai_events, responses_events};
 
-/// An answer. The same one can be given in either protocol.
+/// An answer. The same one can be given in every protocol.
 #[derive(Clone, Debug)]
 pub struct Reply {
     kind: Kind,
@@ -49,9 +49,10 @@ pub(super) struct Turn {
 pub enum Block {
     /// Text.
     Text(String),
-    /// Reasoning and the signature over it. OpenAI's protocol has no signature.
+    /// Reasoning and the signature over it. Chat Completions has no signature; in Responses it is what
+    /// the item is sealed as.
     Thinking(String, String),
-    /// Reasoning that is hidden; left out in OpenAI's protocol.
+    /// Reasoning that is hidden; left out in Chat Completions.
     Redacted(String),
     /// A call: id, name, and arguments exactly as the model writes them.
     Call(String, String, String),
@@ -241,6 +242,7 @@ impl Reply {
                 let stream = match wire {
                     Wire::Anthropic => anthropic_events::stream(turn, usage, number),
                     Wire::OpenAi => openai_events::stream(turn, usage, number),
+                    Wire::Responses => responses_events::stream(turn, usage, number),
                 };
                 (200, "text/event-stream", stream)
             }
@@ -258,6 +260,10 @@ impl Reply {
                     Wire::OpenAi => (
                         "context_length_exceeded",
                         "This model's maximum context length is 128000 tokens.",
+                    ),
+                    Wire::Responses => (
+                        "context_length_exceeded",
+                        "Your input exceeds the context window of this model.",
                     ),
                 };
                 (400, "application/json", error_body(wire, kind, message))
@@ -299,7 +305,7 @@ fn error_body(wire: Wire, kind: &str, message: &str) -> String {
             "type": "error",
             "error": { "type": kind, "message": message },
         }),
-        Wire::OpenAi => json!({
+        Wire::OpenAi | Wire::Responses => json!({
             "error": { "message": message, "type": kind, "param": null, "code": kind },
         }),
     };

@@ -1,4 +1,4 @@
-//! What the rules of both protocols are written with.
+//! What the rules of all protocols are written with.
 
 use serde_json::{Map, Value};
 

@@ -56,6 +56,34 @@ fn sound(wire: Wire) -> Value {
                 { "role": "user", "content": "z" },
             ],
         }),
+        Wire::Responses => json!({
+            "model": "gpt-5.1",
+            "stream": true,
+            "store": false,
+            "include": ["reasoning.encrypted_content"],
+            "reasoning": { "effort": "low" },
+            "max_output_tokens": 100,
+            "tools": [{
+                "type": "function",
+                "name": "T",
+                "description": "d",
+                "parameters": { "type": "object" },
+                "strict": false,
+            }],
+            "parallel_tool_calls": true,
+            "instructions": "s",
+            "input": [
+                { "role": "user", "content": "a" },
+                { "role": "system", "content": "n" },
+                { "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e" },
+                { "type": "message", "role": "assistant", "content": "b" },
+                { "type": "function_call", "call_id": "c1", "name": "T", "arguments": "{}" },
+                { "type": "function_call", "call_id": "c2", "name": "T", "arguments": "{}" },
+                { "type": "function_call_output", "call_id": "c1", "output": "r" },
+                { "type": "function_call_output", "call_id": "c2", "output": "r" },
+                { "role": "user", "content": "z" },
+            ],
+        }),
     }
 }
 
@@ -75,6 +103,7 @@ fn findings(wire: Wire, json: &Value) -> Vec<String> {
     match wire {
         Wire::Anthropic => anthropic_rules::check(&received),
         Wire::OpenAi => openai_rules::check(&received),
+        Wire::Responses => responses_rules::check(&received),
     }
 }
 
@@ -111,7 +140,7 @@ fn broken(wire: Wire, changes: &[(&str, Value)]) -> String {
 
 #[test]
 fn sound_requests_break_no_rule() {
-    for wire in [Wire::Anthropic, Wire::OpenAi] {
+    for wire in [Wire::Anthropic, Wire::OpenAi, Wire::Responses] {
         assert_eq!(findings(wire, &sound(wire)), Vec::<String>::new());
     }
 }
@@ -240,6 +269,63 @@ fn every_rule_of_openai_is_kept() {
     insta::assert_snapshot!(broken(Wire::OpenAi, &changes));
 }
 
+#[test]
+fn every_rule_of_responses_is_kept() {
+    let said = json!({ "role": "user", "content": "x" });
+    let changes = [
+        ("/model", json!("")),
+        ("/model", json!("gpt-4o")),
+        ("/model", json!("local")),
+        ("/stream", json!(false)),
+        ("/store", json!(true)),
+        ("/previous_response_id", json!("resp_1")),
+        ("/include", json!(["message.output_text.logprobs"])),
+        ("/reasoning/effort", json!("minimal")),
+        ("/reasoning/summary", json!("auto")),
+        ("/max_output_tokens", json!(15)),
+        ("/tools", json!([])),
+        ("/tools/0/type", json!("tool")),
+        ("/tools/0/name", json!("a b")),
+        ("/tools/0/parameters", json!(null)),
+        ("/tools/0/strict-", json!(null)),
+        ("/parallel_tool_calls", json!("yes")),
+        ("/instructions", json!(" ")),
+        ("/input", json!([])),
+        ("/input/0/content", json!("")),
+        ("/input/0/content", json!([])),
+        ("/input/0/content", json!([{ "type": "text", "text": "x" }])),
+        ("/input/0/role", json!("person")),
+        ("/input/1", said.clone()),
+        ("/input/1/content", json!("\n")),
+        ("/input/2/id-", json!(null)),
+        ("/input/2/status", json!("completed")),
+        ("/input/2/encrypted_content", json!("")),
+        ("/input/3", said.clone()),
+        ("/input/3/content", json!("")),
+        ("/input/3/type-", json!(null)),
+        ("/input/4/call_id", json!("c 1")),
+        ("/input/4/call_id", json!("c2")),
+        ("/input/4/name", json!("a.b")),
+        ("/input/4/arguments", json!("[]")),
+        ("/input/5", said),
+        ("/input/6-", json!(null)),
+        ("/input/6/call_id", json!("c2")),
+        ("/input/6/output", json!("")),
+        ("/input/6/is_error", json!(true)),
+        ("/input/7-", json!(null)),
+        (
+            "/input/8",
+            json!({ "type": "message", "role": "assistant", "content": "x" }),
+        ),
+        (
+            "/input/8",
+            json!({ "type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "e" }),
+        ),
+        ("/input/8", json!({ "type": "item_reference", "id": "x" })),
+    ];
+    insta::assert_snapshot!(broken(Wire::Responses, &changes));
+}
+
 /// Sends a request and reads all of the response.
 fn post(server: &Server, path: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(server.address).unwrap();
@@ -257,11 +343,12 @@ fn post(server: &Server, path: &str, body: &str) -> String {
 }
 
 #[test]
-fn one_reply_speaks_both_protocols() {
+fn one_reply_speaks_every_protocol() {
     let mut shown = Vec::new();
     for (wire, path) in [
         (Wire::Anthropic, "/v1/messages"),
         (Wire::OpenAi, "/v1/chat/completions"),
+        (Wire::Responses, "/v1/responses"),
     ] {
         let reply = Reply::turn([
             Block::thinking("hm", "sig"),
