@@ -317,6 +317,9 @@ impl Clock for WrongClock {
     }
 }
 
+/// The time at the nth look.
+type Time = fn(i64) -> i64;
+
 /// Order is that of the lines, never that of the times: a machine whose clock stands, runs back or
 /// jumps loses nothing.
 #[test]
@@ -330,8 +333,6 @@ fn a_clock_that_is_wrong_changes_nothing() {
     let mut right = Trial::new(Fault::Short, usize::MAX);
     let wanted = right.go();
 
-    /// The time at the nth look.
-    type Time = fn(i64) -> i64;
     let clocks: [(&str, Time); 5] = [
         ("stands", |_| 56 * YEAR),
         ("runs back", |look| 56 * YEAR - look * 1000),
