@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::compact::CompactRecord;
 use crate::replay::fold_entry;
 use crate::session::segment::{self, Contents, Located};
-use crate::session::{self, Disk, LogError, Reason, SessionInfo, segment_path};
+use crate::session::{self, Disk, LogError, NO_BEGINNING, Reason, SessionInfo, segment_path};
 
 /// What was found out about a session.
 #[derive(Clone, Debug, Serialize)]
@@ -106,7 +106,7 @@ fn check_segment(
     check.compaction = CompactRecord::of(&contents.header);
     check.header(&contents, session.id, number);
     check.copied(disk, session, &contents, number);
-    check.end(&contents);
+    check.ends(&contents);
     let tasks = check.tasks(&contents, tasks_before);
     if let Some(unknown) = contents.unknown() {
         check.note(None, unknown);
@@ -246,8 +246,11 @@ impl Check {
         }
     }
 
-    /// Law 9, at the end: that each call has one result, in its place, was seen when it was read.
-    fn end(&mut self, contents: &Contents) {
+    /// Law 9, at both ends: that each call has one result, in its place, was seen when it was read.
+    fn ends(&mut self, contents: &Contents) {
+        if contents.lacks_beginning() {
+            self.note(contents.entries.first().map(place), NO_BEGINNING.to_owned());
+        }
         let mut row = Row::default();
         for located in &contents.entries {
             if row.push(&located.entry.item).is_err() {

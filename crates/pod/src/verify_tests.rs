@@ -500,6 +500,7 @@ fn damage_of_the_list() {
     FAULT 0002.jsonl, line 5, byte 763: a second task snapshot in one segment
 
     no snapshot:
+    note 0002.jsonl, line 2, byte 168: the log begins with an answer of the model; what stood before it is missing
     FAULT 0002.jsonl, line 1, byte 0: the compaction carried no task snapshot, and there were tasks
     FAULT 0003.jsonl, line 2, byte 286: line 2 of segment 2 is not here as it was
     "#);

@@ -47,6 +47,7 @@ pub use store::{Opened, SessionStore};
 pub use summary::SessionSummary;
 
 pub(crate) use find::newest_segment;
+pub(crate) use store::NO_BEGINNING;
 
 use log::Log;
 use writer::{Parents, Writer};

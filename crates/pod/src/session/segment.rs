@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use llm::Item;
 use llm::rules::Row;
 use uuid::Uuid;
 
@@ -225,6 +226,12 @@ impl Contents {
         }
         self.damage = Some(damage);
         Ok(self)
+    }
+
+    /// Whether the first entry is one that Pod never begins with, so that somebody lost what was before.
+    pub(crate) fn lacks_beginning(&self) -> bool {
+        let first = self.entries.first().map(|located| &*located.entry.item);
+        matches!(first, Some(Item::Assistant(_)))
     }
 
     /// What a newer version wrote, in words; `None` if it wrote nothing.

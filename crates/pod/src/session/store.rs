@@ -34,6 +34,10 @@ pub struct Opened {
     pub notices: Vec<String>,
 }
 
+/// What is told of a log without its first entries.
+pub(crate) const NO_BEGINNING: &str =
+    "the log begins with an answer of the model; what stood before it is missing";
+
 impl SessionStore {
     /// The sessions below `root`, on the file system and clock of the machine.
     pub fn new(root: impl Into<PathBuf>) -> Self {
@@ -114,6 +118,9 @@ impl SessionStore {
                 "{}: passed over {unknown}; the log keeps them",
                 path.display()
             ));
+        }
+        if contents.lacks_beginning() {
+            notices.push(format!("{}: {NO_BEGINNING}", path.display()));
         }
         if number == newest && contents.damage.is_none() {
             if let Some(torn) = &contents.torn {

@@ -3,7 +3,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::session::MemoryDisk;
-use crate::testing::{bytes_of, here, only_session, store_on, user, write_session};
+use crate::testing::{assistant, bytes_of, here, only_session, put, store_on, user, write_session};
 
 #[test]
 fn project_names_are_readable_and_never_the_same() {
@@ -155,7 +155,7 @@ fn br_066_drafts_of_a_killed_process_are_removed_and_nothing_else_is() {
         "x.019b76daa8007000800000000000000a.tmp",
     ];
     for name in others.iter().chain([&draft]) {
-        crate::testing::put(&disk, &info.path.join(name), b"{");
+        put(&disk, &info.path.join(name), b"{");
     }
     drop(store.open(&info, false).unwrap());
     let names = disk.list(&info.path).unwrap();
@@ -163,6 +163,32 @@ fn br_066_drafts_of_a_killed_process_are_removed_and_nothing_else_is() {
     for name in others {
         assert_eq!(bytes_of(&disk, &info.path.join(name)), b"{");
     }
+}
+
+/// What stood before it is gone, and who goes on with the session or checks it reads of that.
+#[test]
+fn a_log_that_begins_with_an_answer_says_so() {
+    let disk = MemoryDisk::new();
+    let store = store_on(disk.clone());
+    write_session(&store, vec![user("a"), assistant("b", &[]), user("c")]);
+    let info = only_session(&store);
+    let path = info.newest_segment();
+    assert!(store.open(&info, false).unwrap().notices.is_empty());
+    let bytes = bytes_of(&disk, &path);
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.remove(1);
+    put(&disk, &path, &lines.concat());
+    let opened = store.open(&info, false).unwrap();
+    assert_eq!(opened.contents.entries.len(), 2);
+    let told = format!("{}: {NO_BEGINNING}", path.display());
+    assert_eq!(opened.notices, [told]);
+    drop(opened);
+    let report = crate::verify::verify(&disk, &info).unwrap();
+    let finding = &report.segments[0].findings[0];
+    assert_eq!(
+        (finding.line, finding.text.as_str()),
+        (Some(2), NO_BEGINNING)
+    );
 }
 
 #[test]
@@ -175,7 +201,7 @@ fn a_copy_of_a_session_directory_says_whose_it_is() {
     let copy = info
         .path
         .with_file_name("0198c0de-0000-7000-8000-000000000001");
-    crate::testing::put(&disk, &copy.join("0001.jsonl"), &bytes);
+    put(&disk, &copy.join("0001.jsonl"), &bytes);
     let copy = store.find("0198c0de").unwrap();
     let opened = store.open(&copy, false).unwrap();
     assert_eq!(opened.session.id(), info.id);
