@@ -107,6 +107,7 @@ fn br_099_open_calls_are_closed_in_call_order_and_once() {
 #[test]
 fn br_102_a_repeated_call_counts_once() {
     let (store, mut history) = begin();
+    history.append(user("go")).unwrap();
     for _ in 0..2 {
         history
             .append(assistant("", &[create("call_1", "A")]))
@@ -118,11 +119,11 @@ fn br_102_a_repeated_call_counts_once() {
     drop(history);
     let info = only_session(&store);
     let error = store.open(&info, false).unwrap_err().to_string();
-    assert!(error.contains("line 4 (byte "), "{error}");
+    assert!(error.contains("line 5 (byte "), "{error}");
     assert!(error.contains("call id `call_1` occurs twice"), "{error}");
     let salvaged = History::restore(store.open(&info, true).unwrap());
     let (history, _) = salvaged.unwrap();
-    assert_eq!(history.entries().len(), 2);
+    assert_eq!(history.entries().len(), 3);
     assert_eq!(history.tasks().snapshot(), list);
     check_resume(&store, history);
 }
@@ -194,6 +195,7 @@ fn what_cannot_be_folded_is_told_with_its_line() {
         ("call_1", "TaskCreate", json!({"title": "old"})),
         create("call_2", "B"),
     ];
+    history.append(user("go")).unwrap();
     history.append(assistant("", &calls)).unwrap();
     let committed = history.append(success("call_1")).unwrap();
     assert!(committed.changes.is_empty());
@@ -201,13 +203,14 @@ fn what_cannot_be_folded_is_told_with_its_line() {
     history.append(success("call_2")).unwrap();
     let path = history.session().segment_path().display().to_string();
     let (history, notices) = resume(&store, history);
-    assert_eq!(notices, [format!("{path}: line 3: {warning}")]);
+    assert_eq!(notices, [format!("{path}: line 4: {warning}")]);
     assert_eq!(history.tasks().snapshot().len(), 1);
 }
 
 #[test]
 fn call_ids_are_known_also_when_they_were_carried() {
     let (store, mut history) = begin();
+    history.append(user("go")).unwrap();
     history
         .append(assistant("", &[create("call_1", "A")]))
         .unwrap();
